@@ -1,0 +1,180 @@
+package source
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Topic names one kind of evidence. Its forms say under which file names and
+// in which formats a snapshot may hold it.
+type Topic string
+
+// Cluster-wide topics: lists of Kubernetes objects.
+const (
+	Services            Topic = "services"
+	ServicesAfter       Topic = "services-after"
+	EndpointSlices      Topic = "endpointslices"
+	EndpointSlicesAfter Topic = "endpointslices-after"
+	Endpoints           Topic = "endpoints"
+	Nodes               Topic = "nodes"
+	Pods                Topic = "pods" // Cilium's and kube-proxy's own pods, and others' as far as needed
+	DaemonSets          Topic = "daemonsets"
+	CiliumConfig        Topic = "cilium-config"
+	CiliumNodeConfigs   Topic = "ciliumnodeconfigs"
+)
+
+// Topics of a node, read through its agent.
+const (
+	Status         Topic = "status"
+	Version        Topic = "version"
+	Config         Topic = "config"
+	ServiceList    Topic = "service-list"
+	MapList        Topic = "bpf-lb-list"
+	MapBackends    Topic = "bpf-lb-list-backends"
+	MapFrontends   Topic = "bpf-lb-list-frontends"
+	MapRanges      Topic = "bpf-lb-list-source-ranges"
+	MapRevNAT      Topic = "bpf-lb-list-revnat"
+	FrontendsTable Topic = "shell-db-show-frontends"
+	MapsDump       Topic = "shell-lb-maps-dump"
+	Listeners      Topic = "ss"
+	ProxyMode      Topic = "kube-proxy-mode"
+	ProxyHealth    Topic = "kube-proxy-healthz"
+	NFTSave        Topic = "iptables-nft-save"
+	LegacySave     Topic = "iptables-legacy-save"
+	NFTSave6       Topic = "ip6tables-nft-save"
+	LegacySave6    Topic = "ip6tables-legacy-save"
+	AgentLog       Topic = "agent-log"
+	InitLog        Topic = "init-log" // Arg is the init container's name
+)
+
+// Form is one shape in which a topic may be held: a file of that stem and
+// format. The stem is the command line in words.
+type Form struct {
+	Stem   string
+	Format Format
+	Ext    string // with the dot
+}
+
+// Spec describes a topic. Forms are in order of preference: JSON before text.
+type Spec struct {
+	Topic Topic
+	Node  bool // read per node
+	Forms []Form
+	Doc   string
+}
+
+func list(t Topic, doc string) Spec {
+	return Spec{Topic: t, Doc: doc, Forms: []Form{{string(t), YAML, ".yaml"}, {string(t), JSON, ".json"}}}
+}
+
+func both(t Topic, doc string) Spec {
+	return Spec{Topic: t, Node: true, Doc: doc, Forms: []Form{{string(t), JSON, ".json"}, {string(t), Text, ".txt"}}}
+}
+
+func text(t Topic, doc string, more ...string) Spec {
+	s := Spec{Topic: t, Node: true, Doc: doc}
+	for _, stem := range append([]string{string(t)}, more...) {
+		s.Forms = append(s.Forms, Form{stem, Text, ".txt"})
+	}
+	return s
+}
+
+// specs is the one table of topics, sorted by Topics.
+func specs() []Spec {
+	status := both(Status, "the agent's own account of itself, KubeProxyReplacement included")
+	status.Forms = []Form{{"status", JSON, ".json"}, {"status-verbose", Text, ".txt"}, {"status", Text, ".txt"}}
+	agentLog := Spec{Topic: AgentLog, Node: true, Doc: "the last lines of the agent's log", Forms: []Form{{"agent", Text, ".log"}}}
+	initLog := Spec{Topic: InitLog, Node: true, Doc: "the last lines of an init container of the agent", Forms: []Form{{"%s-init", Text, ".log"}}}
+	return []Spec{
+		list(Services, "Services of all namespaces"),
+		list(ServicesAfter, "Services as they were after the agents had answered"),
+		list(EndpointSlices, "EndpointSlices of all namespaces"),
+		list(EndpointSlicesAfter, "EndpointSlices as they were after the agents had answered"),
+		list(Endpoints, "Endpoints, for evidence recorded before EndpointSlices"),
+		list(Nodes, "Nodes"),
+		list(Pods, "Cilium's and kube-proxy's pods"),
+		list(DaemonSets, "DaemonSets of Cilium and kube-proxy"),
+		list(CiliumConfig, "the ConfigMap cilium-config"),
+		list(CiliumNodeConfigs, "CiliumNodeConfigs: settings of single nodes"),
+		status,
+		both(Version, "versions of the agent and its command line"),
+		both(Config, "settings of the running agent"),
+		both(ServiceList, "frontends and backends as the agent believes them"),
+		both(MapList, "frontends and backends in the node's BPF maps"),
+		both(MapBackends, "the BPF backend map by id"),
+		both(MapFrontends, "the BPF service map by id, with backend counts"),
+		both(MapRanges, "the BPF source range map"),
+		both(MapRevNAT, "the BPF reverse NAT map"),
+		both(FrontendsTable, "the agent's frontends table with the outcome of each write (1.18 and later)"),
+		text(MapsDump, "all load-balancing maps with backend states (1.18 and later)"),
+		text(Listeners, "listening sockets of the node", "ss-lntup"),
+		text(ProxyMode, "what answers on 127.0.0.1:10249/proxyMode"),
+		text(ProxyHealth, "what answers on 127.0.0.1:10256/healthz"),
+		text(NFTSave, "iptables rules of the nft back end", "iptables-save"),
+		text(LegacySave, "iptables rules of the legacy back end"),
+		text(NFTSave6, "ip6tables rules of the nft back end", "ip6tables-save"),
+		text(LegacySave6, "ip6tables rules of the legacy back end"),
+		agentLog,
+		initLog,
+	}
+}
+
+// Topics lists every topic, cluster-wide ones first, then by name.
+func Topics() []Spec {
+	all := specs()
+	slices.SortStableFunc(all, func(a, b Spec) int {
+		if a.Node != b.Node {
+			if a.Node {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Compare(a.Topic, b.Topic)
+	})
+	return all
+}
+
+// SpecOf finds a topic's description.
+func SpecOf(t Topic) (Spec, bool) {
+	all := specs()
+	i := slices.IndexFunc(all, func(s Spec) bool { return s.Topic == t })
+	if i < 0 {
+		return Spec{}, false
+	}
+	return all[i], true
+}
+
+// File is the path of one form of a query inside a snapshot. It fails where a
+// node's name or the argument could not be a file name.
+func (f Form) File(q Query) (string, error) {
+	stem := f.Stem
+	if strings.Contains(stem, "%s") {
+		if !plainName(q.Arg) {
+			return "", fmt.Errorf("%s: argument %q is not a plain name", q.Topic, q.Arg)
+		}
+		stem = strings.ReplaceAll(stem, "%s", q.Arg)
+	}
+	if q.Node == "" {
+		return stem + f.Ext, nil
+	}
+	if !plainName(q.Node) {
+		return "", fmt.Errorf("node name %q is not a plain name", q.Node)
+	}
+	return "nodes/" + q.Node + "/" + stem + f.Ext, nil
+}
+
+// plainName holds for the names that Kubernetes allows for nodes and
+// containers: DNS-1123 subdomains, which also are safe as file names.
+func plainName(s string) bool {
+	if s == "" || len(s) > 253 || s[0] == '.' || s[0] == '-' {
+		return false
+	}
+	for _, r := range s {
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '.' {
+			return false
+		}
+	}
+	return !strings.Contains(s, "..")
+}
