@@ -106,6 +106,7 @@ type TableRow struct {
 	Address    Address
 	Type       string
 	Service    Name
+	Cluster    string // ClusterMesh cluster, "" for this one
 	PortName   string
 	Backends   []Backend
 	More       int // backends left out by the text form, which prints five

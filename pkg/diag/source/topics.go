@@ -65,6 +65,9 @@ type Spec struct {
 	Doc   string
 }
 
+// TakesArg reports whether a query of the topic needs an Arg.
+func (s Spec) TakesArg() bool { return strings.Contains(s.Forms[0].Stem, "%s") }
+
 func list(t Topic, doc string) Spec {
 	return Spec{Topic: t, Doc: doc, Forms: []Form{{string(t), YAML, ".yaml"}, {string(t), JSON, ".json"}}}
 }

@@ -1,0 +1,45 @@
+// Package cli holds the reading commands of the plugin, one file each. A
+// command turns flags into options, calls a library and hands the report to
+// the renderer.
+package cli
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// Env is the world that commands see: streams, clock and environment. Tests
+// put their own in its place.
+type Env struct {
+	genericiooptions.IOStreams
+	Now    func() time.Time
+	Getenv func(string) string
+	// Terminal tells whether w is a terminal, and how wide.
+	Terminal func(w io.Writer) (columns int, yes bool)
+}
+
+// System is the real world.
+func System() Env {
+	return Env{
+		IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
+		Now:       time.Now,
+		Getenv:    os.Getenv,
+		Terminal:  terminal,
+	}
+}
+
+func terminal(w io.Writer) (int, bool) {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0, false
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		columns = 80
+	}
+	return columns, true
+}

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-kpr/kubectl-kpr/internal/live"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
+)
+
+// sourceFlags say where evidence comes from: the cluster of kubectl's own
+// flags, or a snapshot.
+type sourceFlags struct {
+	clusterFlags
+	snapshot string
+}
+
+func (f *sourceFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.snapshot, "snapshot", "", "look at this snapshot (directory, .tar.gz or .zip) in place of a cluster")
+	f.clusterFlags.add(cmd)
+}
+
+func (f *sourceFlags) open(ctx context.Context, a *app, sel diag.Selection) (source.Source, error) {
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
+	if f.snapshot != "" {
+		return source.OpenSnapshot(f.snapshot)
+	}
+	return f.cluster(ctx, a, sel)
+}
+
+// clusterFlags say how to treat a running cluster.
+type clusterFlags struct {
+	namespace   string
+	concurrency int
+	nodeTimeout time.Duration
+	deadline    time.Duration
+	progress    *progress
+}
+
+func (f *clusterFlags) add(cmd *cobra.Command) {
+	f.addNamespace(cmd)
+	fs := cmd.Flags()
+	fs.IntVar(&f.concurrency, "concurrency", 16, "how many nodes to ask at a time")
+	fs.DurationVar(&f.nodeTimeout, "node-timeout", 20*time.Second, "how long a node may take to answer")
+	fs.DurationVar(&f.deadline, "deadline", 2*time.Minute, "how long the whole run may take; a report appears by then")
+}
+
+func (f *clusterFlags) addNamespace(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.namespace, "cilium-namespace", "", "namespace of the Cilium agents, where several Ciliums are installed")
+}
+
+func (f *clusterFlags) validate() error {
+	switch {
+	case f.concurrency < 1 || f.concurrency > 512:
+		return fmt.Errorf("--concurrency %d: want 1 to 512", f.concurrency)
+	case f.nodeTimeout < time.Second:
+		return fmt.Errorf("--node-timeout %s: want 1s or more", f.nodeTimeout)
+	case f.deadline < f.nodeTimeout:
+		return fmt.Errorf("--deadline %s: shorter than --node-timeout %s", f.deadline, f.nodeTimeout)
+	}
+	return nil
+}
+
+func (f *clusterFlags) cluster(_ context.Context, a *app, _ diag.Selection) (*live.Source, error) {
+	config, err := a.flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	raw, err := a.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	name := raw.CurrentContext
+	if a.flags.Context != nil && *a.flags.Context != "" {
+		name = *a.flags.Context
+	}
+	f.progress = newProgress(a.env)
+	return live.New(live.Options{
+		Config: config, Context: name, CiliumNamespace: f.namespace,
+		Concurrency: f.concurrency, NodeTimeout: f.nodeTimeout,
+		Now: a.env.Now, Progress: f.progress.show,
+	})
+}

@@ -1,0 +1,78 @@
+// Package render draws a report.Document: as text for people, and as JSON,
+// YAML, names, Markdown and JUnit for programs. Each format is a function of
+// the Document alone.
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/report"
+)
+
+// Options say how to draw.
+type Options struct {
+	Format string // one of Formats
+	Quiet  bool   // the verdict line only, in text
+	Color  bool
+	ASCII  bool // signs in ASCII
+	Width  int  // of the terminal in columns, 0 for none: nothing is folded then
+}
+
+// Formats lists the names that Options.Format takes, the default first.
+func Formats() []string {
+	return []string{"text", "wide", "json", "yaml", "name", "markdown", "junit"}
+}
+
+// Document writes d to w.
+func Document(w io.Writer, d *report.Document, o Options) error {
+	switch o.Format {
+	case "", "text", "wide":
+		return text(w, d, o)
+	case "json":
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		return enc.Encode(d)
+	case "yaml":
+		raw, err := yaml.Marshal(d)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(raw)
+		return err
+	case "name":
+		return names(w, d)
+	case "markdown":
+		return markdown(w, d)
+	case "junit":
+		return junit(w, d)
+	}
+	return Unsupported(o.Format)
+}
+
+// Unsupported is the error for an unknown format.
+func Unsupported(format string) error {
+	return fmt.Errorf("output format %q: want one of %s", format, strings.Join(Formats(), ", "))
+}
+
+// names writes the subject of each finding once, as kubectl's -o name would.
+func names(w io.Writer, d *report.Document) error {
+	var seen []string
+	for _, f := range d.Findings {
+		if s := Clean(f.Subject); !slices.Contains(seen, s) {
+			seen = append(seen, s)
+		}
+	}
+	for _, s := range seen {
+		if _, err := fmt.Fprintln(w, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+// Package checks lists every check there is.
+package checks
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/datapath"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/node"
+)
+
+// All lists the checks, sorted by name.
+func All() []*diag.Check {
+	all := []*diag.Check{
+		datapath.KPRMode(),
+		node.AgentDown(),
+	}
+	slices.SortFunc(all, func(a, b *diag.Check) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Rules lists the rules of all checks and the one they share, sorted by name.
+func Rules() []*diag.Rule {
+	rules := []*diag.Rule{diag.Incomplete}
+	for _, c := range All() {
+		rules = append(rules, c.Rules...)
+	}
+	slices.SortFunc(rules, func(a, b *diag.Rule) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(rules, func(a, b *diag.Rule) bool { return a.Name == b.Name })
+}

@@ -1,0 +1,119 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
+)
+
+// Facts are what the nodes of a Document are made of. Whoever builds one has
+// to have them collected.
+func Facts() []fact.Named {
+	return []fact.Named{fact.Status, fact.AgentOf, fact.KubeProxy, fact.APIServer, fact.WantedMode}
+}
+
+// Options are what a Document needs besides the run.
+type Options struct {
+	Command string
+	Tool    string
+	Now     time.Time
+	FailOn  diag.Severity
+	// Nodes adds the nodes and lets the verdict speak of KPR.
+	Nodes bool
+}
+
+// Build makes the Document of a run.
+func Build(run *diag.Run, o Options) *Document {
+	d := &Document{
+		SchemaVersion: SchemaVersion, Command: o.Command, Tool: o.Tool, Time: o.Now.UTC().Truncate(time.Second),
+		Source: run.About, Skipped: run.Skipped,
+		Cilium: []string{}, Findings: []Finding{}, Gaps: []Gap{}, Notes: []string{}, Checks: []Check{}, Nodes: []Node{},
+	}
+	v := run.Store.Cluster()
+	for _, n := range v.Nodes() {
+		d.Nodes = append(d.Nodes, nodeOf(v.On(n.Name)))
+	}
+	d.NodeCount = len(d.Nodes)
+	d.Cilium = versions(d.Nodes)
+	if d.Source.Version == "" {
+		d.Source.Version = kubernetesOf(v)
+	}
+	for _, r := range run.Results {
+		d.Checks = append(d.Checks, checkOf(r))
+		d.Notes = append(d.Notes, r.Notes...)
+		for _, f := range r.Findings {
+			d.Findings = append(d.Findings, finding(f))
+		}
+	}
+	slices.SortStableFunc(d.Findings, worstFirst)
+	for _, g := range diag.Gaps(run.Results) {
+		d.Gaps = append(d.Gaps, Gap{What: string(g.What), Node: g.Node, Class: g.Class, Reason: g.Reason, Checks: g.Checks})
+	}
+	d.Verdict = verdict(d, o)
+	if !o.Nodes {
+		d.Nodes = []Node{}
+	}
+	return d
+}
+
+func checkOf(r diag.Result) Check {
+	c := Check{Name: r.Check.Name, Outcome: r.Outcome.String()}
+	for _, rule := range r.Check.Rules {
+		c.Rules = append(c.Rules, rule.Name)
+	}
+	return c
+}
+
+func finding(f diag.Finding) Finding {
+	out := Finding{
+		Key: f.Key, Rule: f.Rule.Name, Severity: f.Severity.String(), Subject: f.Subject,
+		Node: f.Node, Message: f.Message, Next: f.Next, Evidence: f.Refs,
+	}
+	if out.Evidence == nil {
+		out.Evidence = []fact.Ref{}
+	}
+	return out
+}
+
+// worstFirst orders findings by severity, rule, subject and node; what is
+// merely incomplete comes after what was found.
+func worstFirst(a, b Finding) int {
+	return cmp.Or(
+		cmp.Compare(rank(b), rank(a)),
+		cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Key, b.Key),
+	)
+}
+
+func rank(f Finding) int {
+	if f.Rule == diag.Incomplete.Name {
+		return -1
+	}
+	s, _ := diag.ParseSeverity(f.Severity)
+	return int(s)
+}
+
+func versions(nodes []Node) []string {
+	seen := []string{}
+	for _, n := range nodes {
+		if n.Agent.Version != "" && !slices.Contains(seen, n.Agent.Version) {
+			seen = append(seen, n.Agent.Version)
+		}
+	}
+	slices.Sort(seen)
+	return seen
+}
+
+func kubernetesOf(v *fact.View) string {
+	for _, r := range fact.Status.Each(v) {
+		if r.Value != nil && r.Value.KubeVer != "" {
+			return r.Value.KubeVer
+		}
+	}
+	return ""
+}
+
+func joinErr(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

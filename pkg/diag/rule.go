@@ -1,0 +1,83 @@
+package diag
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
+)
+
+// Severity is how bad a finding is.
+type Severity uint8
+
+// The severities, in rising order.
+const (
+	Info Severity = iota
+	Warning
+	Error
+)
+
+// String is "info", "warning" or "error".
+func (s Severity) String() string { return [...]string{"info", "warning", "error"}[min(s, Error)] }
+
+// ParseSeverity reads the word that String gives.
+func ParseSeverity(s string) (Severity, error) {
+	for _, v := range []Severity{Info, Warning, Error} {
+		if s == v.String() {
+			return v, nil
+		}
+	}
+	return 0, fmt.Errorf("severity %q: want info, warning or error", s)
+}
+
+// Rule is one thing that can be wrong. Its name is stable: waivers, baselines
+// and scripts use it.
+type Rule struct {
+	Name     string
+	Severity Severity // the usual one; a finding may say otherwise
+	Title    string   // what is wrong, in a line
+	Doc      string   // what it means and how it comes about, in paragraphs
+	Proof    []string // commands that prove it by hand
+	Remedy   string   // what to do
+}
+
+// Finding is a rule found broken.
+type Finding struct {
+	Key      string // rule, subject, node and address: the same fault has the same key in every run
+	Rule     *Rule
+	Severity Severity
+	Subject  string // "node/w-1", "service/shop/web", "daemonset/kube-system/cilium", "cluster"
+	Node     string // where it shows, "" if it is of the cluster
+	Message  string
+	Next     []string // argv of a command that leads on, shell-quoted when printed
+	Refs     []fact.Ref
+}
+
+// key builds a finding's stable key. Its parts cannot hold a '|': they are
+// names of Kubernetes objects, addresses and rules.
+func key(parts ...string) string { return strings.Join(parts, "|") }
+
+// Outcome is how a check ended.
+type Outcome uint8
+
+// The outcomes.
+const (
+	OK Outcome = iota
+	Found
+	NotApplicable
+	Unknown
+)
+
+// String is the outcome in the words of reports.
+func (o Outcome) String() string {
+	return [...]string{"ok", "found", "not applicable", "unknown"}[min(o, Unknown)]
+}
+
+// Gap is something that a verdict needed and that could not be had.
+type Gap struct {
+	What   fact.ID
+	Node   string
+	Class  string // absent, forbidden, unreachable, cut or undecided
+	Reason string
+	Checks []string // the checks that are unknown because of it
+}
