@@ -76,6 +76,9 @@ func (f *clusterFlags) cluster(_ context.Context, a *app, _ diag.Selection) (*li
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
+	if len(raw.Clusters) == 0 && config.Host == "http://localhost:8080" { // client-go's answer to no configuration at all
+		return nil, fmt.Errorf("kubeconfig: none found; set KUBECONFIG or --kubeconfig, or look at recorded evidence with --snapshot PATH")
+	}
 	name := raw.CurrentContext
 	if a.flags.Context != nil && *a.flags.Context != "" {
 		name = *a.flags.Context

@@ -69,13 +69,17 @@ func (p page) findings() {
 }
 
 func (p page) finding(g group) {
-	_, _ = fmt.Fprintf(p, "\n%s %s %s\n", p.sign(g.Severity), g.Severity, p.bold(Clean(g.Rule)+p.where(g)))
+	head := Clean(g.Rule)
+	if where := p.where(g); where != "" {
+		head += "  " + where
+	}
+	_, _ = fmt.Fprintf(p, "\n%s %s %s\n", p.sign(g.Severity), g.Severity, p.bold(head))
 	p.say(2, Clean(g.Message))
 	if len(g.evidence) > 0 {
 		p.say(2, "proof: "+p.some(compact(g.evidence), 2))
 	}
 	if len(g.Next) > 0 {
-		p.say(2, "next:  "+Clean(quote(g.Next)))
+		_, _ = fmt.Fprintf(p, "  next:  %s\n", Clean(quote(g.Next))) // never folded: it is there to be copied
 	}
 }
 
@@ -91,10 +95,7 @@ func (p page) where(g group) string {
 	case len(g.nodes) > 0:
 		parts = append(parts, p.some(g.nodes, maxNodes))
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "  " + strings.Join(parts, " on ")
+	return strings.Join(parts, " on ")
 }
 
 // gaps lists what is not known, once for each reason.

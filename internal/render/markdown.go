@@ -25,12 +25,12 @@ func markdown(w io.Writer, d *report.Document) error {
 		}
 	}
 	for _, g := range groups(d.Findings) {
-		_, _ = fmt.Fprintf(b, "\n## %s: %s%s\n\n%s\n", g.Severity, md(g.Rule), md(p.where(g)), md(g.Message))
+		_, _ = fmt.Fprintf(b, "\n## %s: %s (%s)\n\n%s\n", g.Severity, md(g.Rule), md(p.where(g)), md(g.Message))
 		for _, e := range compact(g.evidence) {
 			_, _ = fmt.Fprintf(b, "\n- proof: %s", md(e))
 		}
 		if len(g.Next) > 0 {
-			_, _ = fmt.Fprintf(b, "\n- next: %s", md(quote(g.Next)))
+			_, _ = fmt.Fprintf(b, "\n- next: %s", mdCode(quote(g.Next)))
 		}
 		_, _ = b.WriteString("\n")
 	}
@@ -52,3 +52,16 @@ var mdEscaper = strings.NewReplacer(
 )
 
 func md(s string) string { return mdEscaper.Replace(strings.TrimSpace(Clean(s))) }
+
+// mdCode is a code span that may hold backquotes itself.
+func mdCode(s string) string {
+	s = Clean(s)
+	fence := "`"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	if len(fence) > 1 {
+		return fence + " " + s + " " + fence
+	}
+	return fence + s + fence
+}

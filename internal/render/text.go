@@ -156,7 +156,7 @@ func (p page) more() {
 		rules[f.Rule] = true
 	}
 	if first != "" {
-		_, _ = p.WriteString("\nWhat it means and what to do: kubectl kpr explain " + Clean(first) + "\n")
+		_, _ = p.WriteString("\nMore: kubectl kpr explain " + Clean(first) + "\n")
 	}
 }
 

@@ -77,6 +77,7 @@ type AgentState struct {
 	Pod      string // namespace/name, "" if no pod was seen
 	Restarts int
 	Reason   string // why it is not Up, in words
+	Init     string // the init container that has not finished, "" if none
 }
 
 // PodName splits Pod; false if no pod was seen.
@@ -124,7 +125,7 @@ func agentOf(v *View) (AgentState, error) {
 
 	pod, seen := agents[v.Node()]
 	if seen {
-		st.Pod, st.Restarts, st.Reason = pod.Namespace+"/"+pod.Pod, pod.Restarts, pod.Reason
+		st.Pod, st.Restarts, st.Reason, st.Init = pod.Namespace+"/"+pod.Pod, pod.Restarts, pod.Reason, pod.Init
 	}
 	switch {
 	case status != nil, seen && pod.Ready && !errors.Is(statusErr, cilium.ErrAgentDown):

@@ -58,7 +58,7 @@ func sentence(d *Document, v Verdict, o Options) string {
 		parts = append(parts, "warnings do not change the exit code (--fail-on warning)")
 	}
 	if len(parts) == 0 {
-		return "nothing found, nothing missing"
+		return fmt.Sprintf("nothing found by %s on %s", plural(len(d.Checks)-1, "check"), plural(d.NodeCount, "node"))
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }

@@ -42,7 +42,7 @@ func Record(ctx context.Context, src Source, qs []Query, w SnapshotWriter, info 
 	about := src.About()
 	// Copying a snapshot does not make its evidence any younger.
 	r.sum.Start = about.Recorded
-	live := about.Kind == "cluster"
+	live := about.Kind == "cluster" && info.Now != nil
 	if live {
 		r.sum.Start = info.Now().UTC()
 	}

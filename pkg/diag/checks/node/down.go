@@ -36,7 +36,7 @@ func AgentDown() *diag.Check {
 		Doc:   "every node that the agents' DaemonSet selects has a running agent",
 		Scope: diag.OfCluster,
 		Rules: []*diag.Rule{agentDown},
-		Wants: []fact.Named{fact.AgentOf, fact.AgentSets, fact.Status},
+		Wants: []fact.Named{fact.AgentOf, fact.AgentSets, fact.Status, fact.APIServer},
 		Run:   judgeAgents,
 	}
 }
@@ -56,7 +56,7 @@ func judgeAgents(p *diag.Pass) error {
 			found++
 			rep.Severity = diag.Error
 			rep.Message = fmt.Sprintf("the agent is %s%s%s. Nothing serves new or changed Services here",
-				r.Value.Life, podWords(r.Value), because(r.Value.Reason))
+				r.Value.Life, podWords(r.Value), because(r.Value.Reason)+waitsFor(v.On(node), r.Value))
 			rep.Next = logsOf(r.Value)
 			q.Find(agentDown, rep)
 		case fact.Up:
@@ -113,6 +113,16 @@ func because(reason string) string {
 		return ""
 	}
 	return ": " + reason
+}
+
+// waitsFor names the address that a hanging container "config" dials: it fetches
+// the configuration from the API server and says nothing while it cannot.
+func waitsFor(v *fact.View, a fact.AgentState) string {
+	api, err := fact.APIServer.From(v)
+	if a.Init != "config" || err != nil {
+		return ""
+	}
+	return ", it waits for the API server at " + api.String()
 }
 
 func logsOf(a fact.AgentState) []string {

@@ -1,0 +1,167 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/evidence"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/kube"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/exec"
+)
+
+// question is a query that a command answers.
+type question struct {
+	query source.Query
+	ask   cilium.Ask
+	item  evidence.Item
+}
+
+// node answers all queries about one node.
+func (s *Source) node(ctx context.Context, r *roster, node string, qs []source.Query, give func(source.Artifact, error)) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.NodeTimeout)
+	defer cancel()
+	refuse := func(q source.Query, err error) {
+		give(source.Artifact{Query: q}, fmt.Errorf("%s on %s: %w", q.Topic, node, err))
+	}
+	agent, ok := r.agents[node]
+	if err := missing(r, node, ok); err != nil {
+		for _, q := range qs {
+			refuse(q, err)
+		}
+		return
+	}
+	caps := cilium.CapabilitiesOfImage(agent.Image)
+	var ask []question
+	for _, q := range qs {
+		item, _ := evidence.Of(q.Topic)
+		if q.Topic == source.AgentLog || q.Topic == source.InitLog {
+			a, err := s.log(ctx, agent, item, q)
+			if err != nil {
+				err = fmt.Errorf("%s on %s: %w", q.Topic, node, err)
+			}
+			give(a, err)
+			continue
+		}
+		how, ok := cilium.AskFor(q.Topic)
+		switch {
+		case !ok:
+			refuse(q, fmt.Errorf("no command tells it: %w", source.ErrAbsent))
+		case how.Needs != 0 && caps.Has(how.Needs) == cilium.No:
+			refuse(q, fmt.Errorf("needs Cilium %s, the agent is %s: %w", how.Needs.Since(), caps, source.ErrAbsent))
+		case !agent.Running:
+			refuse(q, fmt.Errorf("no running agent: %s: %w", agent.Reason, source.ErrUnreachable))
+		default:
+			ask = append(ask, question{q, how, item})
+		}
+	}
+	if len(ask) > 0 {
+		s.askAgent(ctx, agent, ask, give)
+	}
+}
+
+// missing says why a node has no agent pod at all.
+func missing(r *roster, node string, hasAgent bool) error {
+	switch {
+	case hasAgent:
+		return nil
+	case r.agentsErr != nil:
+		return r.agentsErr
+	case r.nodesErr == nil && !r.known[node]:
+		return fmt.Errorf("no node of that name: %w", source.ErrAbsent)
+	}
+	return fmt.Errorf("no Cilium agent pod on this node: %w", source.ErrAbsent)
+}
+
+// askAgent asks an agent everything in one exec, and once more for what was
+// cut off or did not come. Large answers are lost now and then to a reset
+// connection; a second refusal is none of that kind.
+func (s *Source) askAgent(ctx context.Context, agent cilium.Agent, qs []question, give func(source.Artifact, error)) {
+	for attempt := 1; len(qs) > 0; attempt++ {
+		replies, runErr := s.attempt(ctx, agent, qs)
+		again := attempt == 1 && ctx.Err() == nil && !errors.Is(runErr, source.ErrForbidden) && !errors.Is(runErr, source.ErrAbsent)
+		var left []question
+		for i, q := range qs {
+			if again && replies[i].worthAgain(q) {
+				left = append(left, q)
+				continue
+			}
+			a, err := replies[i].artifact(q)
+			if err != nil {
+				err = fmt.Errorf("%s on %s: %w", q.query.Topic, agent.Node, err)
+			}
+			give(a, err)
+		}
+		qs = left
+	}
+}
+
+// attempt runs the questions' commands once and sorts what came back. The
+// error is the exec's own; each reply that it affects carries it as well.
+func (s *Source) attempt(ctx context.Context, agent cilium.Agent, qs []question) ([]reply, error) {
+	random := make([]byte, 16)
+	_, _ = rand.Read(random) // never fails, see crypto/rand
+	nonce := hex.EncodeToString(random)
+	commands := make([]command, len(qs))
+	limits := exec.Limits{Stdout: frameRoom, Stderr: frameRoom}
+	for i, q := range qs {
+		commands[i] = command{argv: q.ask.Argv, limit: q.item.Cap, timeout: q.item.Timeout}
+		limits.Stdout += q.item.Cap + frameRoom
+		limits.Stderr += errCap + frameRoom
+	}
+	// The node's clock must be up before ours is, so that what its last
+	// commands said still comes home.
+	budget := s.options.NodeTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		budget = time.Until(deadline)
+	}
+	budget -= min(3*time.Second, budget/4)
+	result, err := s.exec.Run(ctx, exec.Target{Namespace: agent.Namespace, Pod: agent.Pod, Container: agent.Container},
+		scriptArgv(nonce, budget, commands), limits)
+	out, binary := frames(result.Stdout, nonce, len(qs))
+	errs, _ := frames(result.Stderr, nonce, len(qs))
+	replies := make([]reply, len(qs))
+	for i := range qs {
+		replies[i] = reply{out: out[i], stderr: errs[i].data, err: err, read: s.options.Now(),
+			origin: qs[i].ask.Shown(cmp.Or(cilium.PlainLine(binary, 32), "cilium-dbg")) + " in pod " + agent.Namespace + "/" + agent.Pod}
+	}
+	return replies, err
+}
+
+// frameRoom is more than the lines around one answer take.
+const frameRoom = 256
+
+// log reads the log of the agent or of one of its init containers; of an
+// agent that does not run, the log of its last run.
+func (s *Source) log(ctx context.Context, agent cilium.Agent, item evidence.Item, q source.Query) (source.Artifact, error) {
+	a := source.Artifact{Query: q}
+	container := agent.Container
+	if q.Topic == source.InitLog {
+		// The argument becomes part of a file's name in a snapshot.
+		if container = q.Arg; container == "" {
+			return a, fmt.Errorf("no init container named: %w", source.ErrAbsent)
+		}
+	}
+	if _, err := item.Spec.Forms[0].File(q); err != nil {
+		return a, fmt.Errorf("%w: %w", source.ErrAbsent, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, item.Timeout)
+	defer cancel()
+	data, err := s.kube.Log(ctx, agent.Namespace, agent.Pod, container, kube.LogOptions{Lines: logLines, Bytes: int64(item.Cap)})
+	if err != nil {
+		return a, err
+	}
+	a.Data, a.Format, a.Stem, a.Read = data, source.Text, item.Spec.Forms[0].Stem, s.options.Now()
+	a.Origin = fmt.Sprintf("log of container %s in pod %s/%s", container, agent.Namespace, agent.Pod)
+	return a, nil
+}
+
+// logLines is how much of a log is kept: about the last ten minutes of an
+// agent that is in trouble.
+const logLines = 500

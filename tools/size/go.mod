@@ -1,0 +1,3 @@
+module github.com/kubectl-kpr/kubectl-kpr/tools/size
+
+go 1.26.0
