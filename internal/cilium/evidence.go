@@ -6,13 +6,15 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 )
 
 // What the whole of an answer can say instead of being one. The decoders wrap
 // these with the first line of the answer.
 var (
 	// ErrAgentDown: the command ran, but no agent answered it.
-	ErrAgentDown = errors.New("agent does not answer")
+	ErrAgentDown = source.ErrAgentDown
 	// ErrCommandFailed: the answer is only the command's own error, for example
 	// that this version has no such command.
 	ErrCommandFailed = errors.New("command failed")

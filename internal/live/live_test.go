@@ -152,24 +152,26 @@ func TestFortyNodes(t *testing.T) {
 
 // Only what was cut or did not come is asked again.
 func TestRetryAsksForTheRestOnly(t *testing.T) {
-	server := livetest.New(t)
-	a := server.AddAgent("n1", "1.20.2", map[string]livetest.Recording{
-		statusCmd:  {Stdout: "{}"},
-		serviceCmd: {Stdout: strings.Repeat("x", 1000)},
-		mapCmd:     {Stdout: "{}"},
-	})
-	a.Fault, a.Faults, a.BreakAfter = livetest.Break, 1, 600
-	all := collect(t, open(t, server, nil), on("n1", source.Status, source.ServiceList, source.MapList)...)
-	for q, g := range all {
-		if g.err != nil {
-			t.Errorf("%v: %v", q, g.err)
+	for _, fault := range []livetest.Fault{livetest.Break, livetest.Leave} {
+		server := livetest.New(t)
+		a := server.AddAgent("n1", "1.20.2", map[string]livetest.Recording{
+			statusCmd:  {Stdout: "{}"},
+			serviceCmd: {Stdout: strings.Repeat("x", 1000)},
+			mapCmd:     {Stdout: "{}"},
+		})
+		a.Fault, a.Faults, a.BreakAfter = fault, 1, 600
+		all := collect(t, open(t, server, nil), on("n1", source.Status, source.ServiceList, source.MapList)...)
+		for q, g := range all {
+			if g.err != nil {
+				t.Errorf("%v: %v", q, g.err)
+			}
 		}
-	}
-	if n := len(all[on("n1", source.ServiceList)[0]].artifact.Data); n != 1000 {
-		t.Errorf("service list has %d bytes", n)
-	}
-	if a.Execs() != 2 || a.Asked(statusCmd) != 1 || a.Asked(serviceCmd) != 2 {
-		t.Errorf("%d execs, status asked %d times, service list %d times", a.Execs(), a.Asked(statusCmd), a.Asked(serviceCmd))
+		if n := len(all[on("n1", source.ServiceList)[0]].artifact.Data); n != 1000 {
+			t.Errorf("service list has %d bytes", n)
+		}
+		if a.Execs() != 2 || a.Asked(statusCmd) != 1 || a.Asked(serviceCmd) != 2 {
+			t.Errorf("%d execs, status asked %d times, service list %d times", a.Execs(), a.Asked(statusCmd), a.Asked(serviceCmd))
+		}
 	}
 }
 

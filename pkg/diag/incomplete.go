@@ -60,6 +60,12 @@ func incomplete(results []Result) Result {
 	return res
 }
 
+// unlisted is the result of a list of nodes that may not be whole.
+func unlisted(err error) Result {
+	c := &Check{Name: "nodes", Doc: "the list of nodes is whole", Rules: []*Rule{Incomplete}}
+	return Result{Check: c, Outcome: Unknown, Gaps: []Gap{{What: "nodes", Class: class(err), Reason: err.Error(), Checks: []string{c.Name}}}}
+}
+
 // Gaps merges the gaps of several checks: what is missing is listed once for
 // each node, with every check that it concerns, sorted by node.
 func Gaps(results []Result) []Gap {

@@ -31,8 +31,12 @@ type Run struct {
 // checks. It fails only where nothing can be said at all.
 func Do(ctx context.Context, src source.Source, sel Selection, checks []*Check, extra ...fact.Named) (*Run, error) {
 	all, err := src.Nodes(ctx)
-	if err != nil {
+	if err != nil && len(all) == 0 {
 		return nil, fmt.Errorf("list of nodes: %w", err)
+	}
+	var partly []Result
+	if err != nil { // some nodes are known, others may be missing
+		partly = append(partly, unlisted(err))
 	}
 	nodes, err := sel.choose(ctx, src, all)
 	if err != nil {
@@ -46,7 +50,7 @@ func Do(ctx context.Context, src source.Source, sel Selection, checks []*Check, 
 	if err := src.Collect(ctx, store.Queries(facts...), store.Taker(facts...)); err != nil {
 		return nil, err
 	}
-	run := &Run{About: src.About(), Store: store, Skipped: len(all) - len(nodes)}
+	run := &Run{About: src.About(), Store: store, Results: partly, Skipped: len(all) - len(nodes)}
 	for _, c := range checks {
 		run.Results = append(run.Results, Judge(c, store))
 	}

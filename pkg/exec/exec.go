@@ -74,6 +74,10 @@ func New(config *rest.Config) (*Executor, error) {
 // limits ends the connection; the part within them comes with an error that
 // wraps source.ErrCut.
 //
+// A connection that a proxy closes in good order before the command's status
+// came looks like a success with less output: client-go 0.37 does not tell the
+// two apart. Whoever must know frames the output.
+//
 // Errors wrap source.ErrForbidden with verb and resource, source.ErrCut where
 // output began and then the connection broke, else source.ErrUnreachable.
 func (e *Executor) Run(ctx context.Context, t Target, argv []string, max Limits) (Result, error) {

@@ -29,7 +29,8 @@ const (
 	None   Fault = iota
 	Hang         // the connection stands and nothing comes
 	Refuse       // pods/exec is forbidden
-	Break        // the connection breaks after BreakAfter bytes of stdout
+	Break        // the connection drops after BreakAfter bytes of stdout
+	Leave        // there it is closed in good order, which client-go takes for success
 	Mute         // it ends at once, well and without a byte
 )
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"sync"
@@ -59,10 +60,20 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, pod string) {
 	case Mute:
 		return
 	case Break:
+		c.stdout = &breaking{w: c.stdout, left: agent.BreakAfter, snap: func() { drop(r) }}
+	case Leave:
 		c.stdout = &breaking{w: c.stdout, left: agent.BreakAfter, snap: c.close}
 	}
 	code := agent.run(s.t, r.URL.Query()["command"], c.stdout, c.stderr)
 	writeStatus(c.status, code)
+}
+
+// drop ends the request's TCP connection without a word of the protocol. What
+// was sent before still arrives; a reset could overtake it.
+func drop(r *http.Request) {
+	if c, ok := r.Context().Value(connection{}).(net.Conn); ok {
+		_ = c.Close()
+	}
 }
 
 // breaking ends the connection once so many bytes have gone over it.

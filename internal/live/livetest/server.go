@@ -6,8 +6,10 @@
 package livetest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -64,6 +66,9 @@ type Request struct {
 	Served       string // content type, of lists
 }
 
+// connection is the key under which a request's context has its net.Conn.
+type connection struct{}
+
 // New starts a server that ends with the test. At its end every agent's
 // recordings must have been asked for, and nothing else.
 func New(t *testing.T) *Server {
@@ -71,7 +76,11 @@ func New(t *testing.T) *Server {
 	// The directory goes only after the checks: clean-ups run backwards.
 	s := &Server{t: t, dir: t.TempDir(), Logs: map[string]string{}, done: make(chan struct{}),
 		objects: map[string][]runtime.Object{}, agents: map[string]*Agent{}}
-	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
+	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	s.http.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, connection{}, c)
+	}
+	s.http.Start()
 	t.Cleanup(func() {
 		close(s.done)
 		s.http.CloseClientConnections()

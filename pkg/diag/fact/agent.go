@@ -127,10 +127,14 @@ func agentOf(v *View) (AgentState, error) {
 	if seen {
 		st.Pod, st.Restarts, st.Reason, st.Init = pod.Namespace+"/"+pod.Pod, pod.Restarts, pod.Reason, pod.Init
 	}
+	// A running cluster knows more than the pod: the last line of the log.
+	if why := v.Source().Reason; why != "" {
+		st.Reason = why
+	}
 	switch {
-	case status != nil, seen && pod.Ready && !errors.Is(statusErr, cilium.ErrAgentDown):
+	case status != nil, seen && pod.Ready && !errors.Is(statusErr, source.ErrAgentDown):
 		st.Life, st.Reason = Up, ""
-	case errors.Is(statusErr, cilium.ErrAgentDown):
+	case errors.Is(statusErr, source.ErrAgentDown):
 		st.Life = Down
 		if st.Reason == "" {
 			st.Reason = statusErr.Error()

@@ -132,6 +132,15 @@ func (v *View) Nodes() []source.Node { return v.store.nodes }
 // Node is the name of the node that v looks from, "" for the cluster.
 func (v *View) Node() string { return v.node }
 
+// Source is the node that v looks from, as the source told of it.
+func (v *View) Source() source.Node {
+	i, ok := slices.BinarySearchFunc(v.store.nodes, v.node, func(n source.Node, name string) int { return strings.Compare(n.Name, name) })
+	if !ok {
+		return source.Node{Name: v.node}
+	}
+	return v.store.nodes[i]
+}
+
 // On is the same view from a node.
 func (v *View) On(node string) *View {
 	w := *v

@@ -62,7 +62,7 @@ type Gap struct {
 	Reason string `json:"reason"`
 }
 
-// Class is one of the four errors of a Source, in a word.
+// Class is one of the errors of a Source, in a word.
 type Class string
 
 // The classes of gaps.
@@ -70,6 +70,7 @@ const (
 	Absent      Class = "absent"
 	Forbidden   Class = "forbidden"
 	Unreachable Class = "unreachable"
+	AgentDown   Class = "agent-down"
 	Cut         Class = "cut"
 )
 
@@ -86,6 +87,8 @@ func ClassOf(err error) Class {
 		return Forbidden
 	case errors.Is(err, ErrCut):
 		return Cut
+	case errors.Is(err, ErrAgentDown):
+		return AgentDown
 	}
 	return Unreachable
 }
@@ -99,6 +102,8 @@ func (c Class) err() error {
 		return ErrForbidden
 	case Cut:
 		return ErrCut
+	case AgentDown:
+		return ErrAgentDown
 	}
 	return ErrUnreachable
 }

@@ -8,6 +8,7 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -19,6 +20,9 @@ var (
 	ErrForbidden = errors.New("forbidden")
 	// ErrUnreachable: the node, agent or API server did not answer in time.
 	ErrUnreachable = errors.New("unreachable")
+	// ErrAgentDown is an ErrUnreachable: the command ran on the node, and no
+	// agent answered it.
+	ErrAgentDown = fmt.Errorf("the agent does not answer: %w", ErrUnreachable)
 	// ErrCut: an answer came but is not whole, so it must not be read.
 	ErrCut = errors.New("cut off")
 )
