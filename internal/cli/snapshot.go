@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/render"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/version"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
@@ -66,7 +68,10 @@ func (a *app) record(ctx context.Context, from *clusterFlags, args []string) err
 	}
 	sum, err := a.writeTo(name, func(w io.Writer) (source.Summary, error) {
 		tar := source.NewTarWriter(w, folder)
-		sum, err := source.Record(bounded, src, qs, tar, source.Info{Tool: "kubectl-kpr", Version: version.String(), Now: a.env.Now})
+		heard := &versions{Source: src}
+		sum, err := source.Record(bounded, heard, qs, tar, source.Info{
+			Tool: "kubectl-kpr", Version: version.String(), Now: a.env.Now, Cilium: heard.sorted,
+		})
 		if err != nil {
 			return sum, err
 		}
@@ -78,6 +83,27 @@ func (a *app) record(ctx context.Context, from *clusterFlags, args []string) err
 	}
 	return a.tell(name, sum)
 }
+
+// versions is a source that notes the agents' versions as they pass by.
+type versions struct {
+	source.Source
+	seen map[string]bool
+}
+
+// Collect hands everything on.
+func (s *versions) Collect(ctx context.Context, qs []source.Query, yield func(source.Artifact, error)) error {
+	s.seen = map[string]bool{}
+	return s.Source.Collect(ctx, qs, func(a source.Artifact, err error) {
+		if a.Query.Topic == source.Version && err == nil {
+			if v, err := cilium.DecodeVersionJSON(a.Data); err == nil {
+				s.seen[v.Daemon] = true
+			}
+		}
+		yield(a, err)
+	})
+}
+
+func (s *versions) sorted() []string { return slices.Sorted(maps.Keys(s.seen)) }
 
 // everything is one query for each topic of the cluster and of each node.
 func everything(ctx context.Context, src source.Source) ([]source.Query, error) {

@@ -38,7 +38,9 @@ func Build(run *diag.Run, o Options) *Document {
 		d.Nodes = append(d.Nodes, nodeOf(v.On(n.Name)))
 	}
 	d.NodeCount = len(d.Nodes)
-	d.Cilium = versions(d.Nodes)
+	if d.Cilium = versions(d.Nodes); len(d.Cilium) == 0 && len(run.About.Cilium) > 0 {
+		d.Cilium = run.About.Cilium
+	}
 	if d.Source.Version == "" {
 		d.Source.Version = kubernetesOf(v)
 	}

@@ -87,6 +87,7 @@ func (s *Snapshot) About() About {
 		Server:   printable(s.record.Server),
 		Context:  printable(s.record.Context),
 		Version:  printable(s.record.Kubernetes),
+		Cilium:   s.Cilium(),
 		Recorded: s.record.Started,
 		Tool:     printable(s.record.Version),
 	}

@@ -281,7 +281,7 @@ func TestAbout(t *testing.T) {
 	path := unpackDir(t, files())
 	s := openSnapshot(t, path)
 	want := source.About{
-		Kind: "snapshot", Name: path, Server: "https://10.0.0.1:6443", Context: "prod", Version: "v1.33.4",
+		Kind: "snapshot", Name: path, Server: "https://10.0.0.1:6443", Context: "prod", Version: "v1.33.4", Cilium: []string{"1.17.6"},
 		Recorded: time.Date(2025, 3, 4, 5, 6, 7, 0, time.UTC), Tool: "v0.3.0",
 	}
 	if d := cmp.Diff(want, s.About()); d != "" {

@@ -98,7 +98,7 @@ func TestRecord(t *testing.T) {
 
 	s := openSnapshot(t, keepFile(t, b.Bytes()))
 	about := source.About{
-		Kind: "snapshot", Name: s.About().Name, Context: "prod", Server: "https://10.0.0.1:6443", Version: "v1.33.4", Recorded: sum.Start, Tool: "v1.0.0",
+		Kind: "snapshot", Name: s.About().Name, Context: "prod", Server: "https://10.0.0.1:6443", Version: "v1.33.4", Cilium: []string{"1.17.6"}, Recorded: sum.Start, Tool: "v1.0.0",
 	}
 	if d := cmp.Diff(about, s.About()); d != "" {
 		t.Errorf("About (-want +got):\n%s", d)
