@@ -29,13 +29,27 @@ type Agent struct {
 	Restarts int
 }
 
+// Why Agents gives nobody. Both are source.ErrAbsent as well.
+var (
+	ErrNoAgents  error = absence("no Cilium agent")
+	ErrAmbiguous error = absence("several DaemonSets run Cilium agents")
+)
+
+// absence is a source.ErrAbsent that says it in its own words.
+type absence string
+
+// Error is the words.
+func (a absence) Error() string { return string(a) }
+
+// Unwrap is source.ErrAbsent.
+func (a absence) Unwrap() error { return source.ErrAbsent }
+
 // Agents finds the agent of every node among pods: DaemonSet pods that carry
 // Cilium's labels. While a DaemonSet rolls, a node can have two; the one that
 // can be asked wins. With a namespace only agents there count.
 //
 // It fails where there is no agent at all, and where several DaemonSets run
-// agents and no namespace chooses between them. Both errors wrap
-// source.ErrAbsent.
+// agents and no namespace chooses between them: ErrNoAgents, ErrAmbiguous.
 func Agents(pods []corev1.Pod, namespace string) (map[string]Agent, error) {
 	agents, owners := map[string]Agent{}, map[string]bool{}
 	best := map[string]*corev1.Pod{}
@@ -56,13 +70,13 @@ func Agents(pods []corev1.Pod, namespace string) (map[string]Agent, error) {
 	}
 	if len(owners) == 0 {
 		if namespace != "" {
-			return nil, fmt.Errorf("no Cilium agent in namespace %s (--cilium-namespace): %w", namespace, source.ErrAbsent)
+			return nil, fmt.Errorf("namespace %s (--cilium-namespace): %w", namespace, ErrNoAgents)
 		}
-		return nil, fmt.Errorf("no Cilium agent in any namespace: %w", source.ErrAbsent)
+		return nil, fmt.Errorf("all namespaces: %w", ErrNoAgents)
 	}
 	if len(owners) > 1 && namespace == "" {
 		names := strings.Join(slices.Sorted(maps.Keys(owners)), ", ")
-		return nil, fmt.Errorf("several DaemonSets run Cilium agents (%s), choose one with --cilium-namespace: %w", names, source.ErrAbsent)
+		return nil, fmt.Errorf("%s (choose one with --cilium-namespace): %w", names, ErrAmbiguous)
 	}
 	for node, pod := range best {
 		agents[node] = agentOf(pod, node)

@@ -119,7 +119,7 @@ func TestAgentsInstallations(t *testing.T) {
 	other := agentPod("default", "x", "d", "n3", func(p *corev1.Pod) { p.Spec.Containers = p.Spec.Containers[:1] })
 	envoy := agentPod("kube-system", "cilium-envoy", "e", "n3", func(p *corev1.Pod) { p.Labels["k8s-app"] = "cilium-envoy" })
 	for _, ns := range []string{"", "nowhere"} {
-		if _, err := Agents([]corev1.Pod{bare, other, envoy}, ns); !errors.Is(err, source.ErrAbsent) || !strings.Contains(err.Error(), "no Cilium agent in") {
+		if _, err := Agents([]corev1.Pod{bare, other, envoy}, ns); !errors.Is(err, source.ErrAbsent) || !errors.Is(err, ErrNoAgents) {
 			t.Errorf("no agent in %q: %v", ns, err)
 		}
 	}

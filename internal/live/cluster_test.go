@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/evidence"
@@ -180,8 +181,43 @@ func TestForbiddenLists(t *testing.T) {
 			t.Errorf("%v: %v", q, g.err)
 		}
 	}
-	if _, err := s.Nodes(t.Context()); !errors.Is(err, source.ErrForbidden) {
-		t.Errorf("Nodes: %v", err)
+	if nodes, err := s.Nodes(t.Context()); !errors.Is(err, source.ErrForbidden) || len(nodes) != 1 || nodes[0].Name != "n1" {
+		t.Errorf("nodes that run agents come with the error: %v, %v", nodes, err)
+	}
+}
+
+// One Cilium is looked at. None and several are the user's to mend; agents that
+// are all gone below their DaemonSet are a finding.
+func TestInstallations(t *testing.T) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
+	set := func(namespace string) *appsv1.DaemonSet {
+		ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "cilium", Namespace: namespace}}
+		ds.Spec.Template.Labels = map[string]string{"k8s-app": "cilium"}
+		return ds
+	}
+	other := livetest.AgentPod("n1", "1.20.2")
+	other.Namespace = "cilium-test"
+	for name, tc := range map[string]struct {
+		objects   []runtime.Object
+		namespace string
+		want      error
+	}{
+		"none":                    {[]runtime.Object{node}, "", cilium.ErrNoAgents},
+		"gone":                    {[]runtime.Object{node, set("kube-system")}, "", nil},
+		"gone, somewhere else":    {[]runtime.Object{node, set("kube-system")}, "cilium-test", cilium.ErrNoAgents},
+		"several":                 {[]runtime.Object{node, livetest.AgentPod("n1", "1.20.2"), other}, "", cilium.ErrAmbiguous},
+		"several, one is chosen":  {[]runtime.Object{node, livetest.AgentPod("n1", "1.20.2"), other}, "cilium-test", nil},
+		"several, none is chosen": {[]runtime.Object{node, livetest.AgentPod("n1", "1.20.2"), other}, "nowhere", cilium.ErrNoAgents},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := livetest.New(t)
+			server.Add(tc.objects...)
+			s := open(t, server, func(o *Options) { o.CiliumNamespace = tc.namespace })
+			nodes, err := s.Nodes(t.Context())
+			if !errors.Is(err, tc.want) || (tc.want == nil && (err != nil || len(nodes) != 1)) {
+				t.Errorf("%v, %v, want %v", nodes, err, tc.want)
+			}
+		})
 	}
 }
 
@@ -212,6 +248,29 @@ func TestNodesWithoutAgents(t *testing.T) {
 	some := open(t, server, func(o *Options) { o.Select = func(n *corev1.Node) bool { return n.Labels["pool"] == "a" } })
 	if nodes, _ := some.Nodes(t.Context()); len(nodes) != 1 || nodes[0].Name != "n3" {
 		t.Errorf("selected nodes: %v", nodes)
+	}
+}
+
+// Two installations are an error that says what to do; a chosen one is the
+// only one that is seen.
+func TestCiliumNamespace(t *testing.T) {
+	server := livetest.New(t)
+	server.AddAgent("n1", "1.20.2", nil)
+	other := livetest.AgentPod("n2", "1.20.2")
+	other.Namespace = "cilium-two"
+	server.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2"}}, other)
+	g := collect(t, open(t, server, nil), on("n1", source.Status)...)[on("n1", source.Status)[0]]
+	if !errors.Is(g.err, source.ErrAbsent) || !strings.Contains(g.err.Error(), "--cilium-namespace") {
+		t.Errorf("both: %v", g.err)
+	}
+	s := open(t, server, func(o *Options) { o.CiliumNamespace = "cilium-two" })
+	nodes, err := s.Nodes(t.Context())
+	if d := cmp.Diff([]source.Node{{Name: "n1", Reason: "no Cilium agent pod on this node"}, {Name: "n2"}}, nodes); d != "" || err != nil {
+		t.Errorf("chosen: %v (-want +got):\n%s", err, d)
+	}
+	pods := collect(t, s, source.Query{Topic: source.Pods})[source.Query{Topic: source.Pods}]
+	if d := cmp.Diff([]string{"v1 Pod cilium-two/cilium-n2"}, listed(t, pods.artifact.Data)); d != "" {
+		t.Errorf("pods (-want +got):\n%s", d)
 	}
 }
 

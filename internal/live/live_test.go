@@ -218,7 +218,7 @@ func TestAnswers(t *testing.T) {
 			answer: livetest.Recording{Stdout: `{"a":`, Stderr: "boom\nmore\n", Code: 1}, data: `{"a":`, exit: 1},
 		{name: "fails without an answer", topic: source.Status, cmd: statusCmd, class: source.ErrUnreachable, words: "Error: boom",
 			answer: livetest.Recording{Stderr: "\nError: boom\n", Code: 1}, exit: 1},
-		{name: "agent down", topic: source.ServiceList, cmd: serviceCmd, class: source.ErrUnreachable, words: "agent does not answer",
+		{name: "agent down", topic: source.ServiceList, cmd: serviceCmd, class: source.ErrAgentDown, words: "agent does not answer",
 			answer: livetest.Recording{Stderr: "Cannot get services list: connect: no such file\nIs the agent running?\n", Code: 1}, exit: 1},
 		{name: "unknown command", topic: source.MapsDump, cmd: "cilium-dbg shell -- lb/maps-dump", class: source.ErrAbsent, words: "does not know",
 			answer: livetest.Recording{Stderr: "Error: unknown command \"shell\" for \"cilium-dbg\"\n", Code: 1}, exit: 1},

@@ -115,6 +115,7 @@ func (s *Source) attempt(ctx context.Context, agent cilium.Agent, qs []question)
 		limits.Stdout += q.item.Cap + frameRoom
 		limits.Stderr += errCap + frameRoom
 	}
+	limits.Stdout = min(limits.Stdout, nodeCap)
 	// The node's clock must be up before ours is, so that what its last
 	// commands said still comes home.
 	budget := s.options.NodeTimeout
@@ -134,8 +135,13 @@ func (s *Source) attempt(ctx context.Context, agent cilium.Agent, qs []question)
 	return replies, err
 }
 
-// frameRoom is more than the lines around one answer take.
-const frameRoom = 256
+const (
+	// frameRoom is more than the lines around one answer take.
+	frameRoom = 256
+	// nodeCap bounds all answers of a node together. It is several times what
+	// 5000 Services make; a full pass of nodes at that size fits in 3 GiB.
+	nodeCap = 160 << 20
+)
 
 // log reads the log of the agent or of one of its init containers; of an
 // agent that does not run, the log of its last run.

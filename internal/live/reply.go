@@ -65,7 +65,7 @@ func (r reply) failed(q question) error {
 	case strings.Contains(text, "unknown command"), strings.Contains(text, "unknown flag"), strings.Contains(text, "unknown shorthand flag"):
 		return fmt.Errorf("this version does not know the command%s: %w", r.said(), source.ErrAbsent)
 	case strings.Contains(text, "Is the agent running?"):
-		return fmt.Errorf("the agent does not answer%s: %w", r.said(), source.ErrUnreachable)
+		return fmt.Errorf("%w%s", source.ErrAgentDown, r.said())
 	case r.out.code == 124 || r.out.code == 137:
 		return fmt.Errorf("no answer within %s (exit code %d): %w", q.item.Timeout, r.out.code, source.ErrUnreachable)
 	case q.ask.Form.Format == source.JSON && json.Valid(r.out.data),

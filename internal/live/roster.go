@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
@@ -49,6 +51,11 @@ func (s *Source) roster(ctx context.Context) (*roster, error) {
 	r := &roster{known: map[string]bool{}, read: s.options.Now()}
 	s.listNodes(ctx, r)
 	s.listPods(ctx, r)
+	if r.nodesErr != nil && len(r.nodes) == 0 {
+		for _, name := range slices.Sorted(maps.Keys(r.agents)) {
+			r.nodes = append(r.nodes, source.Node{Name: name})
+		}
+	}
 	s.explain(ctx, r)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w: %w", name, source.ErrUnreachable, err)
@@ -76,12 +83,14 @@ func (s *Source) listNodes(ctx context.Context, r *roster) {
 
 // listPods finds Cilium's and kube-proxy's pods. Agents are looked for in
 // every namespace; static kube-proxy pods can be without labels, so all pods of
-// kube-system are looked at and most of them dropped again, page by page.
+// kube-system are looked at and most of them dropped again, page by page. Where
+// a namespace was chosen, a second Cilium elsewhere is no evidence.
 func (s *Source) listPods(ctx context.Context, r *roster) {
 	resource, _ := kube.ResourceOf("pods")
 	var pods []corev1.Pod
 	keep := func(o kube.Object) bool {
-		if !kube.IsCiliumPod(o) && !kube.IsKubeProxyPod(o) {
+		chosen := s.options.CiliumNamespace == "" || o.GetNamespace() == s.options.CiliumNamespace
+		if !(kube.IsCiliumPod(o) && chosen) && !kube.IsKubeProxyPod(o) {
 			return false
 		}
 		if p, ok := o.(*corev1.Pod); ok && kube.IsCiliumPod(o) {
@@ -98,6 +107,27 @@ func (s *Source) listPods(ctx context.Context, r *roster) {
 	if r.agentsErr = r.podsErr; r.agentsErr == nil {
 		r.agents, r.agentsErr = cilium.Agents(pods, s.options.CiliumNamespace)
 	}
+}
+
+// installed tells whether there is one Cilium to ask. Agents that all are gone
+// while their DaemonSet is there are a finding, not a mistake of the user.
+func (s *Source) installed(ctx context.Context, r *roster) error {
+	switch {
+	case errors.Is(r.agentsErr, cilium.ErrAmbiguous):
+		return r.agentsErr
+	case !errors.Is(r.agentsErr, cilium.ErrNoAgents):
+		return nil
+	}
+	found := false
+	_, err := s.list(ctx, "daemonsets", func(o kube.Object) bool {
+		ds, ok := o.(*appsv1.DaemonSet)
+		found = found || ok && cilium.IsAgent(ds.Spec.Template.Labels) && (s.options.CiliumNamespace == "" || ds.Namespace == s.options.CiliumNamespace)
+		return false
+	})
+	if err == nil && !found {
+		return r.agentsErr
+	}
+	return nil
 }
 
 // explain writes down why nodes have no agent to ask.

@@ -92,15 +92,17 @@ func (s *Source) About() source.About {
 
 // Nodes lists the selected nodes. A node without an agent that can be asked
 // has the reason, with the last line of the log of the container that hangs.
+// Where Nodes may not be listed, those that run an agent come with the error.
+// It fails where no Cilium is installed, or several are.
 func (s *Source) Nodes(ctx context.Context) ([]source.Node, error) {
 	r, err := s.roster(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if r.nodesErr != nil {
-		return nil, r.nodesErr
+	if err := s.installed(ctx, r); err != nil {
+		return nil, err
 	}
-	return slices.Clone(r.nodes), nil
+	return slices.Clone(r.nodes), r.nodesErr
 }
 
 // Again is the same cluster, read anew.

@@ -120,6 +120,9 @@ func selects(ds *appsv1.DaemonSet, n *corev1.Node) (bool, error) {
 func agentOf(v *View) (AgentState, error) {
 	var st AgentState
 	agents, podErr := Agents.From(v)
+	if errors.Is(podErr, cilium.ErrNoAgents) {
+		podErr = nil // the list was read, and there is none
+	}
 	wanted, wantErr := AgentWanted.From(v)
 	status, statusErr := Status.From(v)
 
