@@ -89,7 +89,7 @@ func OpenArchive(path string, lim Limits) (*Archive, error) {
 			return nil, err
 		}
 		if from, err = sniff(f, info.Size(), lim); err != nil {
-			f.Close()
+			_ = f.Close()
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	default:
@@ -110,7 +110,7 @@ func sniff(f packed, size int64, lim Limits) (members, error) {
 	}
 	head := make([]byte, 512)
 	n, err := f.ReadAt(head, 0)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	head = head[:n]
@@ -130,7 +130,7 @@ func sniff(f packed, size int64, lim Limits) (members, error) {
 func indexed(name string, from members, lim Limits) (*Archive, error) {
 	a := &Archive{name: name, lim: lim, cat: newCatalog(lim), from: from}
 	if err := from.index(a.cat); err != nil {
-		from.Close()
+		_ = from.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	slices.SortFunc(a.cat.members, func(x, y Member) int { return strings.Compare(x.Name, y.Name) })
@@ -193,7 +193,7 @@ func (a *Archive) Close() error { return a.from.Close() }
 func exactly(r io.Reader, size int64) ([]byte, error) {
 	data := make([]byte, size)
 	if n, err := io.ReadFull(r, data); err != nil {
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return data[:n], cut(err)
@@ -202,7 +202,7 @@ func exactly(r io.Reader, size int64) ([]byte, error) {
 	switch n, err := r.Read(make([]byte, 1)); {
 	case n > 0:
 		return data, fmt.Errorf("%w: longer than the %d bytes it is said to have", ErrCut, size)
-	case err != nil && err != io.EOF:
+	case err != nil && !errors.Is(err, io.EOF):
 		return data, cut(err)
 	}
 	return data, nil

@@ -69,7 +69,7 @@ func (t *tarMembers) index(c *catalog) error {
 	for {
 		before := m.out
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			// A whole tar ends with blocks of zeros. One that was cut between
 			// two members ends as quietly, without them.
 			if m.out-before < 512 {
@@ -154,7 +154,7 @@ func (t *tarMembers) read(ctx context.Context, want map[string]int64, yield func
 	}
 	for r := tar.NewReader(m); len(want) > 0; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
@@ -184,7 +184,7 @@ func damaged(last string, err error) error {
 	switch {
 	case errors.Is(err, ErrUnsafe), stopped(err):
 		return err
-	case errors.Is(err, io.ErrUnexpectedEOF), err == io.EOF:
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return fmt.Errorf("%w: the archive ends early, %s", ErrCut, where)
 	}
 	return fmt.Errorf("%w: the archive is damaged %s: %w", ErrCut, where, err)

@@ -44,7 +44,7 @@ func OpenSnapshotWithin(path string, lim Limits) (*Snapshot, error) {
 	}
 	s, err := SnapshotIn(a)
 	if err != nil {
-		a.Close()
+		_ = a.Close()
 		return nil, err
 	}
 	return s, nil

@@ -51,7 +51,7 @@ func (f *NewFile) Commit() error {
 	// folder; the file is there all the same.
 	if dir, err := os.Open(filepath.Dir(f.path)); err == nil {
 		_ = dir.Sync()
-		dir.Close()
+		_ = dir.Close()
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func (m *Memory) answer(q source.Query) (source.Artifact, error) {
 	for _, f := range spec.Forms {
 		name, err := f.File(q)
 		if err != nil {
-			return none, fmt.Errorf("%s: %w: %v", q.Topic, source.ErrAbsent, err)
+			return none, fmt.Errorf("%s: %w: %w", q.Topic, source.ErrAbsent, err)
 		}
 		if data, ok := m.Files[name]; ok {
 			return source.Artifact{
