@@ -51,18 +51,27 @@ const (
 	HasLBTables
 	// WildcardRows: Service addresses have a row IP:0/ANY for unknown ports.
 	WildcardRows
+	// Terminating: backends that terminate stay while they serve.
+	Terminating
+	// InternalPolicy: internalTrafficPolicy is honoured.
+	InternalPolicy
+	// SurrogatesOnly: `service list` has 0.0.0.0:PORT for a NodePort and no row
+	// for each node address.
+	SurrogatesOnly
 )
 
 // since is the one place that knows which version began what.
 func since(f Feature) (release, bool) {
 	switch f {
-	case BackendStates:
+	case BackendStates, Terminating:
 		return release{1, 11, 0}, true
+	case InternalPolicy:
+		return release{1, 12, 0}, true
 	case DbgBinary:
 		return release{1, 15, 0}, true
 	case HasShell, ProtocolInRows:
 		return release{1, 17, 0}, true
-	case HasLBTables:
+	case HasLBTables, SurrogatesOnly:
 		return release{1, 18, 0}, true
 	case WildcardRows:
 		return release{1, 19, 0}, true

@@ -39,6 +39,9 @@ type Rule struct {
 	Doc      string   // what it means and how it comes about, in paragraphs
 	Proof    []string // commands that prove it by hand
 	Remedy   string   // what to do
+	// Settles says that what changes by itself may look like it: on a running
+	// cluster a finding counts only when a second look has it too.
+	Settles bool
 }
 
 // Finding is a rule found broken.

@@ -8,6 +8,7 @@ import (
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/datapath"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/node"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/service"
 )
 
 // All lists the checks, sorted by name.
@@ -15,6 +16,11 @@ func All() []*diag.Check {
 	all := []*diag.Check{
 		datapath.KPRMode(),
 		node.AgentDown(),
+		service.FrontendMissing(),
+		service.Missing(),
+		service.Stale(),
+		service.State(),
+		service.Unwritten(),
 	}
 	slices.SortFunc(all, func(a, b *diag.Check) int { return cmp.Compare(a.Name, b.Name) })
 	return all
