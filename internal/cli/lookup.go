@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
@@ -44,9 +45,15 @@ func (l *lookup) run(ctx context.Context, checks []*diag.Check) error {
 	if err != nil {
 		return err
 	}
+	if c, ok := src.(io.Closer); ok {
+		defer func() { _ = c.Close() }()
+	}
 	bounded, cancel := context.WithTimeout(ctx, l.from.deadline)
 	defer cancel()
 	done, err := diag.Do(bounded, src, sel, checks, report.Facts()...)
+	if err == nil {
+		done.Settle(bounded, src, l.from.settle)
+	}
 	l.from.progress.clear()
 	if err != nil {
 		return err

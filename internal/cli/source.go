@@ -20,6 +20,7 @@ type sourceFlags struct {
 }
 
 func (f *sourceFlags) add(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&f.settle, "settle", 5*time.Second, "after how long to look again at findings that may pass; 0 looks once")
 	cmd.Flags().StringVar(&f.snapshot, "snapshot", "", "look at this snapshot (directory, .tar.gz or .zip) in place of a cluster")
 	f.clusterFlags.add(cmd)
 }
@@ -40,6 +41,7 @@ type clusterFlags struct {
 	concurrency int
 	nodeTimeout time.Duration
 	deadline    time.Duration
+	settle      time.Duration
 	progress    *progress
 }
 
@@ -61,6 +63,8 @@ func (f *clusterFlags) validate() error {
 		return fmt.Errorf("--concurrency %d: want 1 to 512", f.concurrency)
 	case f.nodeTimeout < time.Second:
 		return fmt.Errorf("--node-timeout %s: want 1s or more", f.nodeTimeout)
+	case f.settle < 0:
+		return fmt.Errorf("--settle %s: want 0 or more", f.settle)
 	case f.deadline < f.nodeTimeout:
 		return fmt.Errorf("--deadline %s: shorter than --node-timeout %s", f.deadline, f.nodeTimeout)
 	}

@@ -3,10 +3,10 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/datapath"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/node"
-
-	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/service"
 )
 
 func (a *app) status() *cobra.Command {
@@ -17,7 +17,8 @@ func (a *app) status() *cobra.Command {
 		Short:   "Is KPR active and healthy, on every node, and does kube-proxy still run",
 		Long: `For every node: the mode of the kube-proxy replacement as the agent runs it, socket
 LB and its coverage, devices and direct routing, LB mode and algorithm, masquerade,
-host routing, the API server address, whether kube-proxy runs, and the agent's health.
+host routing, the API server address, whether kube-proxy runs, the agent's health, and
+whether API, agent and BPF maps agree about every frontend and backend.
 
 What most nodes say is shown once, and below it the nodes that say otherwise.`,
 		Example: `  # all nodes
@@ -36,7 +37,7 @@ What most nodes say is shown once, and below it the nodes that say otherwise.`,
   kubectl kpr status --snapshot kpr-prod-20261201-015522.tar.gz`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return run.run(cmd.Context(), []*diag.Check{node.AgentDown(), datapath.KPRMode()})
+			return run.run(cmd.Context(), append([]*diag.Check{node.AgentDown(), datapath.KPRMode()}, service.Sync()...))
 		},
 	}
 	run.add(cmd)

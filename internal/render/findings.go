@@ -103,7 +103,7 @@ func (p page) gaps() {
 	if len(p.d.Gaps) == 0 {
 		return
 	}
-	type key struct{ what, class, reason string }
+	type key struct{ class, reason string }
 	at := map[key]int{}
 	type row struct {
 		key
@@ -111,7 +111,7 @@ func (p page) gaps() {
 	}
 	var rows []row
 	for _, g := range p.d.Gaps {
-		k := key{g.What, g.Class, withoutNode(g.Reason, g.Node)}
+		k := key{g.Class, withoutNode(g.Reason, g.Node)}
 		i, ok := at[k]
 		if !ok {
 			i = len(rows)

@@ -86,7 +86,7 @@ type Report struct {
 func (p *Pass) Find(rule *Rule, r Report) {
 	f := Finding{
 		Key: key(rule.Name, r.Subject, p.node, r.Address), Rule: rule, Severity: r.Severity,
-		Subject: r.Subject, Node: p.node, Message: r.Message, Next: r.Next,
+		Subject: r.Subject, Node: p.node, Address: r.Address, Message: r.Message, Next: r.Next,
 	}
 	for _, k := range r.Proof {
 		f.Refs = append(f.Refs, p.view.Refs(k)...)

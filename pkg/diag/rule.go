@@ -51,6 +51,7 @@ type Finding struct {
 	Severity Severity
 	Subject  string // "node/w-1", "service/shop/web", "daemonset/kube-system/cilium", "cluster"
 	Node     string // where it shows, "" if it is of the cluster
+	Address  string // the backend or frontend it is about, "" if none
 	Message  string
 	Next     []string // argv of a command that leads on, shell-quoted when printed
 	Refs     []fact.Ref

@@ -13,7 +13,7 @@ import (
 // Facts are what the nodes of a Document are made of. Whoever builds one has
 // to have them collected.
 func Facts() []fact.Named {
-	return []fact.Named{fact.Status, fact.AgentOf, fact.KubeProxy, fact.APIServer, fact.WantedMode}
+	return []fact.Named{fact.Status, fact.AgentOf, fact.KubeProxy, fact.APIServer, fact.WantedMode, fact.Behind, fact.Unwritten}
 }
 
 // Options are what a Document needs besides the run.
@@ -52,6 +52,7 @@ func Build(run *diag.Run, o Options) *Document {
 		}
 	}
 	slices.SortStableFunc(d.Findings, worstFirst)
+	compared(d, v)
 	for _, g := range diag.Gaps(run.Results) {
 		d.Gaps = append(d.Gaps, Gap{What: string(g.What), Node: g.Node, Class: g.Class, Reason: g.Reason, Checks: g.Checks})
 	}
@@ -73,7 +74,7 @@ func checkOf(r diag.Result) Check {
 func finding(f diag.Finding) Finding {
 	out := Finding{
 		Key: f.Key, Rule: f.Rule.Name, Severity: f.Severity.String(), Subject: f.Subject,
-		Node: f.Node, Message: f.Message, Next: f.Next, Evidence: f.Refs,
+		Node: f.Node, Address: f.Address, Message: f.Message, Next: f.Next, Evidence: f.Refs,
 	}
 	if out.Evidence == nil {
 		out.Evidence = []fact.Ref{}

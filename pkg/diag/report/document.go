@@ -59,6 +59,7 @@ type Finding struct {
 	Severity string     `json:"severity"` // error, warning, info
 	Subject  string     `json:"subject"`
 	Node     string     `json:"node,omitempty"`
+	Address  string     `json:"address,omitempty"` // the backend or frontend it is about
 	Message  string     `json:"message"`
 	Next     []string   `json:"next,omitempty"` // argv
 	Evidence []fact.Ref `json:"evidence"`
@@ -90,7 +91,8 @@ type Node struct {
 	Routing    *Routing    `json:"routing,omitempty"`
 	APIServer  string      `json:"apiServer,omitempty"`
 	KubeProxy  KubeProxy   `json:"kubeProxy"`
-	Unknown    []string    `json:"unknown,omitempty"` // reasons, one for each thing not known
+	Services   *Services   `json:"services,omitempty"` // nil where the layers were not compared
+	Unknown    []string    `json:"unknown,omitempty"`  // reasons, one for each thing not known
 }
 
 // Agent is the Cilium agent of a node.
@@ -143,6 +145,13 @@ type Routing struct {
 	Network string `json:"network,omitempty"` // Native, Tunnel
 	Tunnel  string `json:"tunnel,omitempty"`
 	Host    string `json:"host,omitempty"` // BPF, Legacy
+}
+
+// Services is how a node's frontends and backends compare with what the API
+// wants and with what its maps hold.
+type Services struct {
+	InSync      bool     `json:"inSync"`
+	Differences []string `json:"differences,omitempty"` // "10.244.2.77:8080/TCP differs in the map"
 }
 
 // KubeProxy is what is known of kube-proxy on a node.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -53,6 +54,7 @@ var properties = []struct {
 	}},
 	{"API server", func(n Node) string { return cmp.Or(n.APIServer, NotKnown) }},
 	{"kube-proxy", kubeProxyWord},
+	{"Services", servicesWord},
 }
 
 // Grid sums up the nodes: for each property the value of most nodes, and the
@@ -186,6 +188,21 @@ func masquerade(n Node) string {
 		s += ", " + strings.Join(families, " and ")
 	}
 	return s
+}
+
+// servicesWord is whether API, agent and maps of the node agree.
+func servicesWord(n Node) string {
+	switch {
+	case n.Agent.State == "not wanted":
+		return ""
+	case n.Services == nil:
+		return NotKnown
+	case n.Services.InSync:
+		return "in sync"
+	case len(n.Services.Differences) > 2:
+		return fmt.Sprintf("%s, +%d more", n.Services.Differences[0], len(n.Services.Differences)-1)
+	}
+	return strings.Join(n.Services.Differences, ", ")
 }
 
 func kubeProxyWord(n Node) string {

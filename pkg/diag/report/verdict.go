@@ -49,7 +49,7 @@ func verdict(d *Document, o Options) Verdict {
 func sentence(d *Document, v Verdict, o Options) string {
 	var parts []string
 	if o.Nodes {
-		parts = append(parts, stateOfKPR(d.Nodes), stateOfProxy(d.Nodes))
+		parts = append(parts, stateOfKPR(d.Nodes), stateOfProxy(d.Nodes), stateOfServices(d.Nodes))
 	}
 	if counts := countWords(d, v); counts != "" {
 		parts = append(parts, counts)
@@ -179,6 +179,33 @@ func stateOfProxy(nodes []Node) string {
 		s += fmt.Sprintf(" (not known on %d)", unknown)
 	}
 	return s
+}
+
+func stateOfServices(nodes []Node) string {
+	meant, same, differ := 0, 0, 0
+	for _, n := range nodes {
+		switch {
+		case n.Agent.State == "not wanted":
+			continue
+		case n.Services == nil:
+		case n.Services.InSync:
+			same++
+		default:
+			differ++
+		}
+		meant++
+	}
+	unknown := ""
+	if n := meant - same - differ; n > 0 {
+		unknown = fmt.Sprintf(" (not known on %d)", n)
+	}
+	switch {
+	case differ > 0:
+		return fmt.Sprintf("Services differ on %d of %s", differ, plural(meant, "node")) + unknown
+	case same == 0:
+		return ""
+	}
+	return "Services are in sync" + unknown
 }
 
 func onAny(n int) string {
