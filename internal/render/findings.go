@@ -103,50 +103,44 @@ func (p page) gaps() {
 	if len(p.d.Gaps) == 0 {
 		return
 	}
-	type key struct{ class, reason string }
-	at := map[key]int{}
-	type row struct {
-		key
-		nodes, checks []string
-	}
-	var rows []row
+	type cause struct{ class, reason string }
+	type row struct{ nodes, topics, checks []string }
+	byReason := map[cause]*row{}
+	var order []cause
 	for _, g := range p.d.Gaps {
-		k := key{g.Class, withoutNode(g.Reason, g.Node)}
-		i, ok := at[k]
-		if !ok {
-			i = len(rows)
-			at[k] = i
-			rows = append(rows, row{key: k})
+		k := cause{class: g.Class, reason: g.Reason}
+		if byReason[k] == nil {
+			byReason[k] = &row{}
+			order = append(order, k)
 		}
-		if g.Node != "" {
-			rows[i].nodes = append(rows[i].nodes, g.Node)
-		}
+		r := byReason[k]
+		r.nodes = add(r.nodes, g.Node)
+		r.topics = add(r.topics, g.Topic)
 		for _, c := range g.Checks {
-			if !slices.Contains(rows[i].checks, c) {
-				rows[i].checks = append(rows[i].checks, c)
-			}
+			r.checks = add(r.checks, c)
 		}
 	}
 	_, _ = fmt.Fprintf(p, "\n%s %s\n", p.sign("unknown"), p.bold("Not known"))
-	for _, r := range rows {
+	for _, k := range order {
+		r := byReason[k]
 		where := "cluster"
 		if len(r.nodes) > 0 {
 			where = p.some(r.nodes, maxNodes)
 		}
-		p.say(2, fmt.Sprintf("%s: %s (no verdict of %s)", where, Clean(r.reason), Clean(strings.Join(r.checks, ", "))))
+		what := ""
+		if len(r.topics) > 0 {
+			what = p.some(r.topics, maxSubjects) + ": "
+		}
+		p.say(2, fmt.Sprintf("%s: %s%s (no verdict of %s)", where, what, Clean(k.reason), p.some(r.checks, maxSubjects)))
 	}
 }
 
-// withoutNode takes a node's name out of a reason, so that the same reason on
-// several nodes is told once.
-func withoutNode(reason, node string) string {
-	if node == "" {
-		return reason
+// add appends what is not empty and not there yet.
+func add(to []string, s string) []string {
+	if s == "" || slices.Contains(to, s) {
+		return to
 	}
-	for _, link := range []string{" of ", " on "} {
-		reason = strings.ReplaceAll(reason, link+node+":", ":")
-	}
-	return reason
+	return append(to, s)
 }
 
 // compact drops repeated strings, keeping the order.

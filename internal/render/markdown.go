@@ -41,6 +41,9 @@ func markdown(w io.Writer, d *report.Document) error {
 			if where == "" {
 				where = "cluster"
 			}
+			if g.Topic != "" {
+				where += ": " + g.Topic
+			}
 			_, _ = fmt.Fprintf(b, "- %s: %s (no verdict of %s)\n", md(where), md(g.Reason), md(strings.Join(g.Checks, ", ")))
 		}
 	}

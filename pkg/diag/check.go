@@ -96,9 +96,24 @@ func (p *Pass) Find(rule *Rule, r Report) {
 
 // Unknown says that what could not be had, so the check has no full verdict.
 func (p *Pass) Unknown(what fact.ID, err error) {
+	topic, reason := plain(err, p.node)
 	p.res.Gaps = append(p.res.Gaps, Gap{
-		What: what, Node: p.node, Class: class(err), Reason: err.Error(), Checks: []string{p.check.Name},
+		What: what, Topic: topic, Node: p.node, Class: class(err), Reason: reason, Checks: []string{p.check.Name},
 	})
+}
+
+// plain takes apart what a source says of a query, "TOPIC on NODE: REASON", so
+// that one reason for several topics and nodes can be told once.
+func plain(err error, node string) (source.Topic, string) {
+	text := strings.ReplaceAll(err.Error(), "\n", "; ")
+	if node != "" {
+		text = strings.ReplaceAll(strings.ReplaceAll(text, " on "+node+":", ":"), " of "+node+":", ":")
+	}
+	head, rest, ok := strings.Cut(text, ": ")
+	if _, known := source.SpecOf(source.Topic(head)); ok && known {
+		return source.Topic(head), rest
+	}
+	return "", text
 }
 
 // Note adds a remark that changes no verdict.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 )
 
 // Incomplete is the rule that every check shares: it is broken where evidence
@@ -43,7 +44,11 @@ func incomplete(results []Result) Result {
 	for _, node := range nodes {
 		var why, checks []string
 		for _, g := range byNode[node] {
-			why = append(why, g.Reason)
+			reason := g.Reason
+			if g.Topic != "" {
+				reason = string(g.Topic) + ": " + reason
+			}
+			why = append(why, reason)
 			checks = append(checks, g.Checks...)
 		}
 		f := Finding{Rule: Incomplete, Severity: Warning, Node: node, Subject: "cluster"}
@@ -63,7 +68,7 @@ func incomplete(results []Result) Result {
 // unlisted is the result of a list of nodes that may not be whole.
 func unlisted(err error) Result {
 	c := &Check{Name: "nodes", Doc: "the list of nodes is whole", Rules: []*Rule{Incomplete}}
-	return Result{Check: c, Outcome: Unknown, Gaps: []Gap{{What: "nodes", Class: class(err), Reason: err.Error(), Checks: []string{c.Name}}}}
+	return Result{Check: c, Outcome: Unknown, Gaps: []Gap{{What: "nodes", Topic: source.Nodes, Class: class(err), Reason: err.Error(), Checks: []string{c.Name}}}}
 }
 
 // Gaps merges the gaps of several checks: what is missing is listed once for

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 )
 
 // Severity is how bad a finding is.
@@ -80,8 +81,9 @@ func (o Outcome) String() string {
 // Gap is something that a verdict needed and that could not be had.
 type Gap struct {
 	What   fact.ID
+	Topic  source.Topic // the evidence that is missing, "" where it is not that simple
 	Node   string
-	Class  string // absent, forbidden, unreachable, cut or undecided
-	Reason string
+	Class  string   // absent, forbidden, unreachable, cut, agent-down or undecided
+	Reason string   // without topic and node
 	Checks []string // the checks that are unknown because of it
 }

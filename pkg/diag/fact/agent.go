@@ -151,7 +151,7 @@ func agentOf(v *View) (AgentState, error) {
 	case podErr == nil && wantErr == nil:
 		st.Life, st.Reason = Down, "there is no agent pod on this node"
 	case podErr != nil:
-		return st, fmt.Errorf("agent of %s: %w", v.Node(), podErr)
+		return st, podErr
 	default:
 		return st, fmt.Errorf("agent of %s: no pod seen, and whether one is wanted is not known: %w", v.Node(), wantErr)
 	}

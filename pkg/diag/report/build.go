@@ -54,7 +54,7 @@ func Build(run *diag.Run, o Options) *Document {
 	slices.SortStableFunc(d.Findings, worstFirst)
 	compared(d, v)
 	for _, g := range diag.Gaps(run.Results) {
-		d.Gaps = append(d.Gaps, Gap{What: string(g.What), Node: g.Node, Class: g.Class, Reason: g.Reason, Checks: g.Checks})
+		d.Gaps = append(d.Gaps, Gap{What: string(g.What), Topic: string(g.Topic), Node: g.Node, Class: g.Class, Reason: g.Reason, Checks: g.Checks})
 	}
 	d.Verdict = verdict(d, o)
 	if !o.Nodes {

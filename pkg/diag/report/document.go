@@ -67,7 +67,8 @@ type Finding struct {
 
 // Gap is something needed that could not be had.
 type Gap struct {
-	What   string   `json:"what"`
+	What   string   `json:"what"`            // the fact
+	Topic  string   `json:"topic,omitempty"` // the evidence
 	Node   string   `json:"node,omitempty"`
 	Class  string   `json:"class"` // absent, forbidden, unreachable, cut, undecided
 	Reason string   `json:"reason"`

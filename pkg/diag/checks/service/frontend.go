@@ -29,7 +29,7 @@ func FrontendMissing() *diag.Check {
 	return ofNode(frontendMissing.Name, "every frontend that a Service asks for is there", frontendMissing, func(p *diag.Pass) error {
 		ds, _ := fact.Behind.From(p.View())
 		for _, f := range faults(ds, func(d lb.Delta) bool { return claim(p.View(), d) == frontendMissing.Name }) {
-			p.Find(frontendMissing, f.report(diag.Error, fmt.Sprintf("%s frontend %s is absent", f.deltas[0].Type, f.what), fact.EndpointSlices, fact.AgentFrontends))
+			p.Find(frontendMissing, f.report(diag.Error, fmt.Sprintf("%s frontend %s is absent: who dials it here gets no answer", f.deltas[0].Type, f.what), fact.EndpointSlices, fact.AgentFrontends))
 		}
 		return nil
 	})

@@ -31,8 +31,16 @@ func Missing() *diag.Check {
 	return ofNode(missing.Name, "every ready endpoint is behind every frontend of its Service", missing, func(p *diag.Pass) error {
 		ds, _ := fact.Behind.From(p.View())
 		for _, f := range faults(ds, func(d lb.Delta) bool { return claim(p.View(), d) == missing.Name }) {
-			p.Find(missing, f.report(diag.Error, fmt.Sprintf("%s is ready and missing on %s", f.what, f.on()), fact.EndpointSlices, fact.AgentFrontends))
+			p.Find(missing, f.report(diag.Error, fmt.Sprintf("%s is %s and missing on %s", f.what, usable(f.deltas[0]), f.on()), fact.EndpointSlices, fact.AgentFrontends))
 		}
 		return nil
 	})
+}
+
+// usable says why the endpoint is to be used.
+func usable(d lb.Delta) string {
+	if lb.State(d.A) == lb.Terminating {
+		return "still serving, with none ready,"
+	}
+	return "ready"
 }

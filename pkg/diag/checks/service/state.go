@@ -36,8 +36,8 @@ func State() *diag.Check {
 			if d.B == string(lb.Maintenance) {
 				severity = diag.Warning
 			}
-			p.Find(state, f.report(severity, fmt.Sprintf("%s is %s by the API and %s in the agent, on %s: %s",
-				f.what, wording(d.A), wording(d.B), f.on(), consequence(d)), fact.EndpointSlices, fact.AgentFrontends))
+			p.Find(state, f.report(severity, fmt.Sprintf("%s is %s by the API and %s by the agent, on %s: %s",
+				f.what, wording(d.A), believed(d.B), f.on(), consequence(d)), fact.EndpointSlices, fact.AgentFrontends))
 		}
 		return nil
 	})
@@ -49,8 +49,18 @@ func wording(s string) string {
 		return "ready"
 	case lb.TerminatingNotServing:
 		return "terminating and not serving"
+	case lb.Maintenance:
+		return "in maintenance"
 	}
 	return s
+}
+
+// believed keeps the agent's word for what the API calls ready.
+func believed(s string) string {
+	if lb.State(s) == lb.Active {
+		return s
+	}
+	return wording(s)
 }
 
 func consequence(d lb.Delta) string {

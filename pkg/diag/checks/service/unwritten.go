@@ -2,6 +2,8 @@ package service
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
@@ -42,23 +44,30 @@ func Unwritten() *diag.Check {
 // frontends with the outcome of each write.
 func judgeMaps(p *diag.Pass) error {
 	v := p.View()
-	ds, err := fact.Unwritten.From(v)
-	if err == nil {
-		for _, f := range faults(ds, func(d lb.Delta) bool { return d.Expected == "" }) {
-			p.Find(unwritten, f.report(severityOf(f.deltas[0]), mapMessage(f), fact.AgentFrontends, fact.MapRows))
+	table, tableErr := fact.FrontendsTable.From(v)
+	refused := map[lb.Address]lb.TableRow{}
+	for _, r := range table {
+		if r.Status == "Error" {
+			refused[r.Address] = r
 		}
+	}
+	ds, err := fact.Unwritten.From(v)
+	for _, f := range faults(ds, func(d lb.Delta) bool { return d.Expected == "" }) {
+		message, proof := mapMessage(f, "agent"), []fact.Named{fact.AgentFrontends, fact.MapRows}
+		// The agent's own reason goes with the row that is not there.
+		if r, ok := refused[f.what]; ok && f.deltas[0].Kind == lb.FrontendMissing {
+			message, proof = fmt.Sprintf("%s. The agent says: %s", message, r.Error), append(proof, fact.FrontendsTable)
+			delete(refused, f.what)
+		}
+		p.Find(unwritten, f.report(severityOf(f.deltas[0]), message, proof...))
 	}
 	behind, _ := fact.Behind.From(v)
 	for _, f := range faults(behind, func(d lb.Delta) bool { return claim(v, d) == unwritten.Name }) {
-		p.Find(unwritten, f.report(diag.Error, mapMessage(f), fact.EndpointSlices, fact.MapRows))
+		p.Find(unwritten, f.report(diag.Error, mapMessage(f, "API"), fact.EndpointSlices, fact.MapRows))
 	}
-	table, tableErr := fact.FrontendsTable.From(v)
-	for _, r := range table {
-		if r.Status != "Error" {
-			continue
-		}
-		f := fault{service: r.Service, what: r.Address, deltas: []lb.Delta{{Frontend: r.Address}}}
-		p.Find(unwritten, f.report(diag.Error, fmt.Sprintf("the agent could not write frontend %s to the map: %s", r.Address, r.Error), fact.FrontendsTable))
+	for _, a := range slices.SortedFunc(maps.Keys(refused), lb.Address.Compare) {
+		f := fault{service: refused[a].Service, what: a, deltas: []lb.Delta{{Frontend: a}}}
+		p.Find(unwritten, f.report(diag.Error, fmt.Sprintf("the agent could not write frontend %s to the map: %s", a, refused[a].Error), fact.FrontendsTable))
 	}
 	if err != nil && tableErr != nil {
 		p.Unknown(fact.Unwritten.ID(), err)
@@ -73,25 +82,28 @@ func severityOf(d lb.Delta) diag.Severity {
 	return diag.Error
 }
 
-func mapMessage(f fault) string {
+// mapMessage tells what the map lacks or has beyond what other says.
+func mapMessage(f fault, other string) string {
 	d := f.deltas[0]
 	switch d.Kind {
 	case lb.BackendLost:
 		if d.Backend.IP.IsValid() {
-			return fmt.Sprintf("%s: the map has lost %s (%s), which the agent calls %s. Connections that hash to it fail at once",
-				f.on(), f.what, d.B, d.A)
+			return fmt.Sprintf("%s: the map has lost %s (%s), which the %s calls %s. Connections that hash to it fail at once",
+				f.on(), f.what, d.B, other, d.A)
 		}
-		return fmt.Sprintf("%s: %s", f.on(), d.Detail)
+		return fmt.Sprintf("%s: %s in the map. Connections that hash to it fail at once", f.on(), d.Detail)
 	case lb.FrontendMissing:
-		return fmt.Sprintf("the agent knows frontend %s and the map has no row for it", f.what)
+		return fmt.Sprintf("the %s knows frontend %s and the map has no row for it: connections to it are not translated", other, f.what)
 	case lb.FrontendExtra:
-		return fmt.Sprintf("the map has a row for %s that the agent does not know", f.what)
+		return fmt.Sprintf("the map has a row for %s that the %s does not know", f.what, other)
 	case lb.BackendMissing:
-		return fmt.Sprintf("the agent knows backend %s and the map does not have it behind %s", f.what, f.on())
+		return fmt.Sprintf("the %s knows backend %s and the map does not have it behind %s", other, f.what, f.on())
 	case lb.BackendExtra:
-		return fmt.Sprintf("the map has backend %s behind %s, the agent does not", f.what, f.on())
+		return fmt.Sprintf("the map has backend %s behind %s, the %s does not: connections still go there", f.what, f.on(), other)
 	case lb.StateDiffers:
-		return fmt.Sprintf("%s is %s in the agent and %s in the map, on %s", f.what, d.A, d.B, f.on())
+		return fmt.Sprintf("%s is %s by the %s and %s by the map, on %s", f.what, d.A, other, d.B, f.on())
+	case lb.CountDiffers:
+		return fmt.Sprintf("%s: the map uses %s of the %s backends that the %s calls active", f.on(), d.B, d.A, other)
 	}
-	return fmt.Sprintf("%s: agent %s, map %s (%s)", f.on(), d.A, d.B, d.Detail)
+	return fmt.Sprintf("%s: %s is %s by the %s and %s by the map", f.on(), d.Detail, d.A, other, d.B)
 }
