@@ -25,6 +25,7 @@ type Agent struct {
 	Running bool   // its container runs, so that it can be asked
 	Reason  string // why it does not run, "" if it does
 	Init    string // the init container that has not finished, "" if none
+	Hangs   bool   // it runs and does not finish
 
 	Restarts int
 }
@@ -141,8 +142,9 @@ func agentOf(pod *corev1.Pod, node string) Agent {
 	if a.Running = agentRuns(pod); a.Running {
 		return a
 	}
-	if init, why := stuckInit(pod); init != "" {
-		a.Init, a.Reason = init, "init container "+init+" "+why
+	if init := stuckInit(pod); init != nil {
+		a.Init, a.Hangs = init.Name, init.State.Running != nil
+		a.Reason = "init container " + init.Name + " " + whyNot(*init)
 		return a
 	}
 	switch {
@@ -192,14 +194,14 @@ func compareAgents(a, b *corev1.Pod) int {
 
 // stuckInit finds the first init container that has not done its work. One
 // that restarts always is a sidecar and done once it has started.
-func stuckInit(pod *corev1.Pod) (name, why string) {
-	for _, s := range pod.Status.InitContainerStatuses {
+func stuckInit(pod *corev1.Pod) *corev1.ContainerStatus {
+	for i, s := range pod.Status.InitContainerStatuses {
 		if t := s.State.Terminated; t != nil && t.ExitCode == 0 || s.Started != nil && *s.Started && s.Ready {
 			continue
 		}
-		return s.Name, whyNot(s)
+		return &pod.Status.InitContainerStatuses[i]
 	}
-	return "", ""
+	return nil
 }
 
 // whyNot says in words why a container has not got on: what it waits for, and

@@ -58,7 +58,7 @@ func TestAgents(t *testing.T) {
 			LastTerminationState: ended(1, "Error", "long\nlog\x1b[31m\nlevel=fatal msg=\"no device\"\n")}),
 			Agent{Restarts: 7, Reason: `container cilium-agent waits (CrashLoopBackOff: back-off 5m0s), before that it ended with exit code 1 (Error: level=fatal msg="no device"), 7 restarts`}},
 		{"init hangs", init(corev1.ContainerStatus{Name: "config", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, corev1.ContainerStatus{Name: "mount-cgroup", State: waiting("PodInitializing", "")}),
-			Agent{Init: "config", Reason: "init container config still runs"}},
+			Agent{Init: "config", Hangs: true, Reason: "init container config still runs"}},
 		{"init fails after a sidecar and a finished one", init(corev1.ContainerStatus{Name: "proxy", Ready: true, Started: &yes, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
 			corev1.ContainerStatus{Name: "config", Ready: true, State: ended(0, "Completed", "")},
 			corev1.ContainerStatus{Name: "mount-bpf-fs", RestartCount: 1, State: ended(2, "Error", "")}),

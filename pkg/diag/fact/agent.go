@@ -77,7 +77,7 @@ type AgentState struct {
 	Pod      string // namespace/name, "" if no pod was seen
 	Restarts int
 	Reason   string // why it is not Up, in words
-	Init     string // the init container that has not finished, "" if none
+	Hangs    string // the init container that runs and does not finish, "" if none
 }
 
 // PodName splits Pod; false if no pod was seen.
@@ -128,7 +128,10 @@ func agentOf(v *View) (AgentState, error) {
 
 	pod, seen := agents[v.Node()]
 	if seen {
-		st.Pod, st.Restarts, st.Reason, st.Init = pod.Namespace+"/"+pod.Pod, pod.Restarts, pod.Reason, pod.Init
+		st.Pod, st.Restarts, st.Reason = pod.Namespace+"/"+pod.Pod, pod.Restarts, pod.Reason
+		if pod.Hangs {
+			st.Hangs = pod.Init
+		}
 	}
 	// A running cluster knows more than the pod: the last line of the log.
 	if why := v.Source().Reason; why != "" {

@@ -119,7 +119,7 @@ func because(reason string) string {
 // the configuration from the API server and says nothing while it cannot.
 func waitsFor(v *fact.View, a fact.AgentState) string {
 	api, err := fact.APIServer.From(v)
-	if a.Init != "config" || err != nil {
+	if a.Hangs != "config" || err != nil {
 		return ""
 	}
 	return ", it waits for the API server at " + api.String()
