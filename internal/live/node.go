@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
@@ -62,8 +63,22 @@ func (s *Source) node(ctx context.Context, r *roster, node string, qs []source.Q
 		}
 	}
 	if len(ask) > 0 {
+		slices.SortStableFunc(ask, func(a, b question) int { return cmp.Compare(turn(a.query.Topic), turn(b.query.Topic)) })
 		s.askAgent(ctx, agent, ask, give)
 	}
+}
+
+// turn orders the questions to a node: what most verdicts need comes first, so
+// that a node which is slow today still tells it; the largest tables come last.
+func turn(t source.Topic) int {
+	first := []source.Topic{source.Status, source.ProxyMode, source.ProxyHealth, source.ServiceList, source.MapList}
+	if i := slices.Index(first, t); i >= 0 {
+		return i - len(first)
+	}
+	if t == source.MapsDump || t == source.FrontendsTable {
+		return 1
+	}
+	return 0
 }
 
 // missing says why a node has no agent pod at all.

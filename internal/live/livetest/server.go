@@ -135,11 +135,15 @@ func (s *Server) Add(objects ...runtime.Object) {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(klog.NewContext(r.Context(), logr.Discard()))
 	seen := Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Accept: r.Header.Get("Accept"), Upgrade: r.Header.Get("Upgrade")}
+	// Noted before it is served: a client may go on before the handler returns.
+	s.mu.Lock()
+	at := len(s.requests)
+	s.requests = append(s.requests, seen)
+	s.mu.Unlock()
 	defer func() {
-		seen.Served = w.Header().Get("Content-Type")
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.requests = append(s.requests, seen)
+		s.requests[at].Served = w.Header().Get("Content-Type")
 	}()
 	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
@@ -176,7 +180,7 @@ func (s *Server) configMap(w http.ResponseWriter, namespace, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range s.objects["/api/v1/configmaps"] {
-		if m := o.(*corev1.ConfigMap); m.Namespace == namespace && m.Name == name {
+		if m, ok := o.(*corev1.ConfigMap); ok && m.Namespace == namespace && m.Name == name {
 			c := m.DeepCopy()
 			c.APIVersion, c.Kind = "v1", "ConfigMap"
 			w.Header().Set("Content-Type", "application/json")
