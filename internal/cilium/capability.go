@@ -58,6 +58,9 @@ const (
 	// SurrogatesOnly: `service list` has 0.0.0.0:PORT for a NodePort and no row
 	// for each node address.
 	SurrogatesOnly
+	// NodesSpared: node addresses get no wildcard rows, and a frontend of its
+	// own there is not overwritten by NodePorts and host ports.
+	NodesSpared
 )
 
 // since is the one place that knows which version began what.
@@ -75,6 +78,8 @@ func since(f Feature) (release, bool) {
 		return release{1, 18, 0}, true
 	case WildcardRows:
 		return release{1, 19, 0}, true
+	case NodesSpared:
+		return release{1, 20, 0}, true
 	}
 	return release{}, false
 }

@@ -53,7 +53,13 @@ func FuzzMapRevNATText(f *testing.F)      { fuzz(f, "bpf-lb-list-revnat.txt") }
 func FuzzFrontendsTableJSON(f *testing.F) { fuzz(f, "shell-db-show-frontends.json") }
 func FuzzFrontendsTableText(f *testing.F) { fuzz(f, "shell-db-show-frontends.txt") }
 func FuzzMapsDump(f *testing.F)           { fuzz(f, "shell-lb-maps-dump.txt") }
+func FuzzRedirectList(f *testing.F)       { fuzz(f, "lrp-list.txt") }
+func FuzzConntrack(f *testing.F)          { fuzz(f, "bpf-ct-list-global.txt") }
+func FuzzDrops(f *testing.F)              { fuzz(f, "monitor-drop.txt") }
 func FuzzVersionJSON(f *testing.F)        { fuzz(f, "version.json") }
 func FuzzVersionText(f *testing.F)        { fuzz(f, "version.txt") }
 func FuzzConfigJSON(f *testing.F)         { fuzz(f, "config.json") }
+func FuzzAgentLog(f *testing.F)           { fuzz(f, "agent.log") }
+func FuzzBGPRoutes(f *testing.F)          { fuzz(f, "bgp-routes.txt") }
+func FuzzMapCounts(f *testing.F)          { fuzz(f, "bpf-counts.yaml") }
 func FuzzConfigText(f *testing.F)         { fuzz(f, "config-all.txt", "config.txt") }

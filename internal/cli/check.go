@@ -21,6 +21,9 @@ func (a *app) check() *cobra.Command {
 		Long: `Runs the checks and reports what they found, with the evidence that proves it.
 A check that lacks evidence is unknown and never counts as ok.
 
+What is known and accepted can be left out of the count, with --ignore by rule and subject or with
+--baseline by an earlier report. It stays in the JSON under "waived". It opens no gate of a migration.
+
 ` + checkList(),
 		Example: `  # everything
   kubectl kpr check
@@ -32,7 +35,10 @@ A check that lacks evidence is unknown and never counts as ok.
   kubectl kpr check -o json | jq -r '.findings[] | [.severity, .rule, .subject, .message] | @tsv'
 
   # for a pipeline
-  kubectl kpr check -o junit > kpr.xml`,
+  kubectl kpr check -o junit > kpr.xml
+
+  # all but what is known: one rule on some Services, and all of last week's report
+  kubectl kpr check --ignore 'backend-state=service/batch/*' --baseline last-week.json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			chosen, err := choose(only)
@@ -43,6 +49,7 @@ A check that lacks evidence is unknown and never counts as ok.
 		},
 	}
 	run.add(cmd)
+	run.waived.add(cmd)
 	cmd.Flags().StringSliceVar(&only, "only", nil, "names of checks or rules to run")
 	complete(cmd, "only", ruleNames())
 	return cmd

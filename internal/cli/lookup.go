@@ -23,6 +23,7 @@ type lookup struct {
 	from   sourceFlags
 	which  nodeFlags
 	output outputFlags
+	waived waiverFlags // of commands that have them
 }
 
 func (l *lookup) add(cmd *cobra.Command) {
@@ -34,6 +35,10 @@ func (l *lookup) add(cmd *cobra.Command) {
 // run collects, judges and reports.
 func (l *lookup) run(ctx context.Context, checks []*diag.Check) error {
 	failOn, err := l.output.validate()
+	if err != nil {
+		return err
+	}
+	waivers, baseline, err := l.waived.read()
 	if err != nil {
 		return err
 	}
@@ -63,6 +68,7 @@ func (l *lookup) run(ctx context.Context, checks []*diag.Check) error {
 	}
 	return l.output.write(l.app.env, report.Build(done, report.Options{
 		Command: l.command, Tool: version.String(), Now: l.app.env.Now(), FailOn: failOn, Nodes: l.nodes,
+		Waivers: waivers, Baseline: baseline,
 	}))
 }
 

@@ -14,27 +14,31 @@ import (
 
 // outputFlags are the flags of every command that ends in a report.
 type outputFlags struct {
-	format string
-	quiet  bool
-	color  string
-	failOn string
+	formats []string // that the command has, the default first; nil for render.Formats
+	format  string
+	quiet   bool
+	color   string
+	failOn  string
 }
 
 func (f *outputFlags) add(cmd *cobra.Command) {
+	if f.formats == nil {
+		f.formats = render.Formats()
+	}
 	fs := cmd.Flags()
-	fs.StringVarP(&f.format, "output", "o", "text", "output format: "+strings.Join(render.Formats(), ", "))
+	fs.StringVarP(&f.format, "output", "o", "text", "output format: "+strings.Join(f.formats, ", "))
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print the verdict line only")
 	fs.StringVar(&f.color, "color", "auto", "colour: auto, always or never; NO_COLOR and a pipe mean never")
 	fs.StringVar(&f.failOn, "fail-on", "error", "least severity that makes the exit code 2: info, warning or error")
-	complete(cmd, "output", render.Formats())
+	complete(cmd, "output", f.formats)
 	complete(cmd, "color", []string{"auto", "always", "never"})
 	complete(cmd, "fail-on", []string{"info", "warning", "error"})
 }
 
 // validate fails on values that no run should begin with.
 func (f *outputFlags) validate() (diag.Severity, error) {
-	if !slices.Contains(render.Formats(), f.format) {
-		return 0, fmt.Errorf("--output: %w", render.Unsupported(f.format))
+	if !slices.Contains(f.formats, f.format) {
+		return 0, fmt.Errorf("--output: output format %q: want one of %s", f.format, strings.Join(f.formats, ", "))
 	}
 	if !slices.Contains([]string{"auto", "always", "never"}, f.color) {
 		return 0, fmt.Errorf("--color %q: want auto, always or never", f.color)

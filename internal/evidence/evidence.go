@@ -69,6 +69,9 @@ func Of(t source.Topic) (Item, bool) {
 
 func item(spec source.Spec) Item {
 	it := Item{Spec: spec}
+	if spec.Recorded {
+		return it
+	}
 	if !spec.Node {
 		it.Live, it.Access = listed(spec.Topic)
 		return it
@@ -123,6 +126,8 @@ func listed(t source.Topic) (live string, access []Access) {
 		return list("daemonsets")
 	case source.CiliumNodeConfigs:
 		return list("ciliumnodeconfigs")
+	case source.LocalRedirects:
+		return list("ciliumlocalredirectpolicies")
 	case source.CiliumConfig:
 		return "/api/v1/namespaces/NAMESPACE/configmaps/cilium-config",
 			[]Access{{Verb: "get", Resource: "configmaps", Name: "cilium-config", InCilium: true}}

@@ -3,6 +3,7 @@ package evidence
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 )
@@ -20,7 +21,7 @@ func Markdown() string {
 	b.WriteString("\nThe versions of the server and of its API come from `/version`, which every authenticated user may read.\n")
 	b.WriteString("\n## From each node\n\n")
 	table(&b, []string{"topic", "what", "command or API path", "since", "at most", "time", "files in a snapshot"}, rows(true, func(it Item) []string {
-		return []string{code(string(it.Spec.Topic)), it.Spec.Doc, live(it), it.Needs, size(it.Cap), it.Timeout.String(), files(it)}
+		return []string{code(string(it.Spec.Topic)), it.Spec.Doc, live(it), it.Needs, size(it.Cap), patience(it.Timeout), files(it)}
 	}))
 	b.WriteString("\n`cilium-dbg` is `cilium` where the agent is older than 1.15.\n")
 	b.WriteString("\n## Permissions\n\n")
@@ -90,10 +91,20 @@ func files(it Item) string {
 }
 
 func size(n int) string {
-	if n >= 1<<20 {
+	switch {
+	case n == 0:
+		return ""
+	case n >= 1<<20:
 		return fmt.Sprintf("%d MiB", n>>20)
 	}
 	return fmt.Sprintf("%d KiB", n>>10)
+}
+
+func patience(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
 }
 
 func code(s string) string { return "`" + s + "`" }

@@ -47,6 +47,7 @@ func Resources() []Resource {
 		{"cilium.io", "v2", "ciliumnodeconfigs", "CiliumNodeConfig"},
 		// Cilium 1.15 and older have only this one, 1.20 has it no more.
 		{"cilium.io", "v2alpha1", "ciliumnodeconfigs", "CiliumNodeConfig"},
+		{"cilium.io", "v2", "ciliumlocalredirectpolicies", "CiliumLocalRedirectPolicy"},
 	}
 }
 

@@ -35,6 +35,8 @@ func (s *Source) cluster(ctx context.Context, r *roster, q source.Query) (source
 		namespace := s.ciliumNamespace(r)
 		a.Origin = strings.Replace(item.Live, "NAMESPACE", namespace, 1)
 		a.Data, err = s.kube.ConfigMap(ctx, namespace, "cilium-config")
+	case source.LocalRedirects:
+		a.Data, a.Read, err = bytes.Clone(r.redirects.json), r.read, r.redirects.err
 	case source.CiliumNodeConfigs:
 		a.Data, a.Origin, err = s.kube.CiliumNodeConfigs(ctx)
 	default:

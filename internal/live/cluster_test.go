@@ -125,6 +125,11 @@ func TestClusterTopics(t *testing.T) {
 	server.Add(mirror,
 		&corev1.Pod{ObjectMeta: meta("kube-system", "coredns", nil)},
 		&corev1.Pod{ObjectMeta: meta("shop", "web", nil)},
+		&corev1.Pod{ObjectMeta: meta("dns", "cache", map[string]string{"app": "cache"})},
+		&corev1.Pod{ObjectMeta: meta("shop", "elsewhere", map[string]string{"app": "cache"})},
+		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "cilium.io/v2", "kind": "CiliumLocalRedirectPolicy",
+			"metadata": map[string]any{"namespace": "dns", "name": "cache"},
+			"spec":     map[string]any{"redirectBackend": map[string]any{"localEndpointSelector": map[string]any{"matchLabels": map[string]any{"app": "cache"}}}}}},
 		&corev1.Pod{ObjectMeta: meta("elsewhere", "kube-proxy-abcde", map[string]string{"k8s-app": "kube-proxy"})},
 		&appsv1.DaemonSet{ObjectMeta: meta("kube-system", "cilium", nil)},
 		&appsv1.DaemonSet{ObjectMeta: meta("kube-system", "rke2-kube-proxy", nil)},
@@ -132,7 +137,7 @@ func TestClusterTopics(t *testing.T) {
 		&corev1.ConfigMap{ObjectMeta: meta("kube-system", "cilium-config", nil), Data: map[string]string{"kube-proxy-replacement": "true"}},
 		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "cilium.io/v2alpha1", "kind": "CiliumNodeConfig",
 			"metadata": map[string]any{"namespace": "kube-system", "name": "workers"}}})
-	topics := []source.Topic{source.Pods, source.DaemonSets, source.CiliumNodeConfigs, source.CiliumConfig, source.Nodes}
+	topics := []source.Topic{source.Pods, source.DaemonSets, source.CiliumNodeConfigs, source.CiliumConfig, source.Nodes, source.LocalRedirects}
 	var qs []source.Query
 	for _, topic := range topics {
 		qs = append(qs, source.Query{Topic: topic})
@@ -142,6 +147,7 @@ func TestClusterTopics(t *testing.T) {
 		source.DaemonSets:        {"apps/v1 DaemonSet kube-system/cilium", "apps/v1 DaemonSet kube-system/rke2-kube-proxy"},
 		source.CiliumNodeConfigs: {"cilium.io/v2alpha1 CiliumNodeConfig kube-system/workers"},
 		source.Nodes:             {"v1 Node /n1"},
+		source.LocalRedirects:    {"cilium.io/v2 CiliumLocalRedirectPolicy dns/cache"},
 	}
 	for topic, names := range want {
 		g := all[source.Query{Topic: topic}]
@@ -154,7 +160,7 @@ func TestClusterTopics(t *testing.T) {
 		}
 	}
 	pods := all[source.Query{Topic: source.Pods}].artifact.Data
-	for name, wanted := range map[string]bool{"cilium-n1": true, "kube-proxy-n1": true, "kube-proxy-abcde": true, "coredns": false, "web": false} {
+	for name, wanted := range map[string]bool{"cilium-n1": true, "kube-proxy-n1": true, "kube-proxy-abcde": true, "cache": true, "coredns": false, "web": false, "elsewhere": false} {
 		if n := strings.Count(string(pods), `"name":"`+name+`"`); (n == 1) != wanted || n > 1 {
 			t.Errorf("pod %s is %d times in the list", name, n)
 		}

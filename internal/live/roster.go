@@ -32,6 +32,7 @@ type roster struct {
 	agentsErr error
 	podsJSON  []byte
 	podsErr   error
+	redirects redirects
 
 	read time.Time
 }
@@ -81,16 +82,18 @@ func (s *Source) listNodes(ctx context.Context, r *roster) {
 	slices.SortFunc(r.nodes, func(a, b source.Node) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// listPods finds Cilium's and kube-proxy's pods. Agents are looked for in
+// listPods finds Cilium's and kube-proxy's pods, and those of local redirect
+// policies. Agents are looked for in
 // every namespace; static kube-proxy pods can be without labels, so all pods of
 // kube-system are looked at and most of them dropped again, page by page. Where
 // a namespace was chosen, a second Cilium elsewhere is no evidence.
 func (s *Source) listPods(ctx context.Context, r *roster) {
+	r.redirects = s.listRedirects(ctx)
 	resource, _ := kube.ResourceOf("pods")
 	var pods []corev1.Pod
 	keep := func(o kube.Object) bool {
 		chosen := s.options.CiliumNamespace == "" || o.GetNamespace() == s.options.CiliumNamespace
-		if !(kube.IsCiliumPod(o) && chosen) && !kube.IsKubeProxyPod(o) {
+		if !(kube.IsCiliumPod(o) && chosen) && !kube.IsKubeProxyPod(o) && !r.redirects.has(o) {
 			return false
 		}
 		if p, ok := o.(*corev1.Pod); ok && kube.IsCiliumPod(o) {
@@ -98,12 +101,13 @@ func (s *Source) listPods(ctx context.Context, r *roster) {
 		}
 		return true
 	}
-	r.podsJSON, r.podsErr = s.kube.List(ctx, resource, keep, func() { pods = nil },
-		kube.Selection{Labels: "k8s-app in (cilium,kube-proxy)"},
-		kube.Selection{Labels: "app.kubernetes.io/part-of=cilium"},
-		kube.Selection{Labels: "app.kubernetes.io/name=cilium-agent"},
-		kube.Selection{Labels: "component=kube-proxy"},
-		kube.Selection{Namespace: "kube-system"})
+	r.podsJSON, r.podsErr = s.kube.List(ctx, resource, keep, func() { pods = nil }, append([]kube.Selection{
+		{Labels: "k8s-app in (cilium,kube-proxy)"},
+		{Labels: "app.kubernetes.io/part-of=cilium"},
+		{Labels: "app.kubernetes.io/name=cilium-agent"},
+		{Labels: "component=kube-proxy"},
+		{Namespace: "kube-system"},
+	}, r.redirects.selections()...)...)
 	if r.agentsErr = r.podsErr; r.agentsErr == nil {
 		r.agents, r.agentsErr = cilium.Agents(pods, s.options.CiliumNamespace)
 	}

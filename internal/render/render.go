@@ -31,6 +31,9 @@ func Formats() []string {
 
 // Document writes d to w.
 func Document(w io.Writer, d *report.Document, o Options) error {
+	if d.Trace != nil && o.Format != "json" && o.Format != "yaml" {
+		return traced(w, d, o)
+	}
 	switch o.Format {
 	case "", "text", "wide":
 		return text(w, d, o)

@@ -22,6 +22,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -124,7 +125,8 @@ func (s *Server) Add(objects ...runtime.Object) {
 		case *discoveryv1.EndpointSlice:
 			path = "/apis/discovery.k8s.io/v1/endpointslices"
 		case *unstructured.Unstructured:
-			path = "/apis/" + o.GetAPIVersion() + "/" + strings.ToLower(o.GetKind()) + "s"
+			plural, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+			path = "/apis/" + o.GetAPIVersion() + "/" + plural.Resource
 		default:
 			s.t.Fatalf("livetest: no place for a %T", o)
 		}

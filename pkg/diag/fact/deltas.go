@@ -2,6 +2,7 @@ package fact
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/lb"
 )
@@ -12,7 +13,13 @@ var (
 	// Behind is what the agent holds otherwise than the API wants, before and
 	// after it was asked. Where the agent's view was not read the maps stand in
 	// for it.
-	Behind = Define("desired-vs-agent", true, []Named{Desired, DesiredAfter, AgentTable, KernelTable}, behind)
+	Behind = Define("desired-vs-agent", true, []Named{Desired, DesiredAfter, Held}, behind)
+	// Held is what a node's agent believes or, where that was not read, what
+	// its maps hold.
+	Held = Define("held", true, []Named{AgentTable, KernelTable}, held)
+	// MapFlags are settings of frontends that the maps hold otherwise than the API
+	// wants: affinity, source ranges, policies. Agents do not list the former.
+	MapFlags = Define("desired-vs-map-flags", true, []Named{Asked, DesiredAfter, KernelTable}, mapFlags)
 	// Unwritten is what the maps hold otherwise than the agent believes.
 	Unwritten = Define("agent-vs-map", true, []Named{AgentTable, KernelTable, Desired}, func(v *View) ([]lb.Delta, error) {
 		a, err := AgentTable.From(v)
@@ -32,19 +39,44 @@ func behind(v *View) ([]lb.Delta, error) {
 	if err != nil {
 		return nil, err
 	}
-	have, err := AgentTable.From(v)
+	have, err := Held.From(v)
 	if err != nil {
-		var mapErr error
-		if have, mapErr = KernelTable.From(v); mapErr != nil {
-			return nil, err
-		}
+		return nil, err
 	}
+	return againstBoth(v, want, have), nil
+}
+
+func held(v *View) (lb.Table, error) {
+	have, err := AgentTable.From(v)
+	if err == nil {
+		return have, nil
+	}
+	if maps, mapErr := KernelTable.From(v); mapErr == nil {
+		return maps, nil
+	}
+	return lb.Table{}, err
+}
+
+func mapFlags(v *View) ([]lb.Delta, error) {
+	want, err := Asked.From(v)
+	if err != nil {
+		return nil, err
+	}
+	have, err := KernelTable.From(v)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(againstBoth(v, want, have), func(d lb.Delta) bool { return d.Kind != lb.FlagDiffers }), nil
+}
+
+// againstBoth compares with the API as it was before and after the node was asked.
+func againstBoth(v *View, want, have lb.Table) []lb.Delta {
 	deltas := lb.Diff(want, have, lb.DiffOptions{})
 	after, err := DesiredAfter.From(v)
 	if err != nil {
-		return deltas, nil
+		return deltas
 	}
-	return lb.Settled(deltas, lb.Diff(after, have, lb.DiffOptions{})), nil
+	return lb.Settled(deltas, lb.Diff(after, have, lb.DiffOptions{}))
 }
 
 // withOwners fills in the Services of deltas whose layers do not tell them: the map

@@ -74,6 +74,9 @@ var (
 	Desired = Define("desired", true, []Named{Index, NodeView, Capabilities}, func(v *View) (lb.Table, error) {
 		return desired(v, Index)
 	})
+	// Asked is Desired or, where no endpoints were read, the frontends that
+	// Services ask for, with their settings and without any backend.
+	Asked = Define("asked", true, []Named{Desired, Services, NodeView, Capabilities}, asked)
 	// DesiredAfter is what it should hold by the second reading.
 	DesiredAfter = Define("desired-after", true, []Named{IndexAfter, NodeView, Capabilities}, func(v *View) (lb.Table, error) {
 		return desired(v, IndexAfter)
@@ -142,6 +145,7 @@ func capabilities(v *View) (lb.Capabilities, error) {
 	c := lb.Capabilities{
 		ProtocolInRows: of(cilium.ProtocolInRows), WildcardRows: of(cilium.WildcardRows),
 		SurrogatesOnlyInAgent: of(cilium.SurrogatesOnly), Terminating: of(cilium.Terminating), InternalPolicy: of(cilium.InternalPolicy),
+		NodesSpared: of(cilium.NodesSpared),
 	}
 	if st != nil && len(st.Annotations) > 0 {
 		c.Exposure = lb.AnswerOf(slices.Contains(st.Annotations, "service.cilium.io/type"))
@@ -228,6 +232,19 @@ func desired(v *View, from Key[*lb.Index]) (lb.Table, error) {
 	view, _ := NodeView.From(v)
 	can, _ := Capabilities.From(v)
 	return x.Desired(view, can), nil
+}
+
+func asked(v *View) (lb.Table, error) {
+	if want, err := Desired.From(v); err == nil {
+		return want, nil
+	}
+	services, err := Services.From(v)
+	if err != nil {
+		return lb.Table{}, err
+	}
+	view, _ := NodeView.From(v)
+	can, _ := Capabilities.From(v)
+	return lb.NewIndex(lb.Inputs{Services: services}).Desired(view, can), nil
 }
 
 // kernelTable needs the rows; counts, states and ranges come where they were

@@ -289,12 +289,12 @@ func TestDesired(t *testing.T) {
 		{
 			name: "zone hints for other zones only: all are used",
 			docs: []string{annotated("service.kubernetes.io/topology-mode: Auto", "type: ClusterIP"), slice(http, "10.1.0.1@n1:zone-c", "10.1.0.2@n2:zone-b")},
-			want: []string{"10.96.0.1:80/TCP ClusterIP [topology] 10.1.0.1:8080 10.1.0.2:8080"},
+			want: []string{"10.96.0.1:80/TCP ClusterIP [topology-unmet] 10.1.0.1:8080 10.1.0.2:8080"},
 		},
 		{
 			name: "an endpoint without hint: all are used",
 			docs: []string{withSpec("trafficDistribution: PreferClose"), slice(http, "10.1.0.1@n1:zone-a", "10.1.0.2@n2")},
-			want: []string{"10.96.0.1:80/TCP ClusterIP [topology] 10.1.0.1:8080 10.1.0.2:8080"},
+			want: []string{"10.96.0.1:80/TCP ClusterIP [topology-unmet] 10.1.0.1:8080 10.1.0.2:8080"},
 		},
 		{
 			name: "zone hints where the agent ignores them",

@@ -225,7 +225,7 @@ func (j joiner) why(p port, f family, e endpoints, names map[string]bool, dummy,
 	case dummy:
 		return Placeholder, "the only endpoint is a placeholder; the node's Envoy answers"
 	case len(j.slices) == 0 && j.unmirrored > 0:
-		return NoSlice, fmt.Sprintf("the Service has no EndpointSlice, though its Endpoints have %d addresses; Cilium reads EndpointSlices", j.unmirrored)
+		return NoSlice, fmt.Sprintf("the Service has no EndpointSlice, though its Endpoints have %s; Cilium reads EndpointSlices", addresses(j.unmirrored))
 	case len(j.slices) == 0 && len(j.selector) == 0:
 		return NoSlice, "the Service has no selector and no EndpointSlice"
 	case len(j.slices) == 0:
@@ -246,6 +246,13 @@ func (j joiner) why(p port, f family, e endpoints, names map[string]bool, dummy,
 		return PortNames, fmt.Sprintf("no slice has a %s port for Service port %q (%d)", p.protocol, p.name, p.number)
 	}
 	return NoneReady, fmt.Sprintf("none of %d endpoints is ready", len(e.members))
+}
+
+func addresses(n int) string {
+	if n == 1 {
+		return "1 address"
+	}
+	return fmt.Sprintf("%d addresses", n)
 }
 
 func (j joiner) has(f family) bool {

@@ -142,3 +142,10 @@ type DumpRow struct {
 
 // AffinityMatch pairs a frontend id with a backend id that may be pinned.
 type AffinityMatch struct{ ID, Backend int }
+
+// MapCount is how many rows a map has, counted by somebody who did not keep the
+// rows. Name is the kernel's, with neither "cilium_" nor version: lb4_services.
+type MapCount struct {
+	Name string
+	Rows int
+}

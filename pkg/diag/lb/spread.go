@@ -71,10 +71,10 @@ func (h *held) prefer(ms []member, n NodeView, s spread) {
 	case ready == 0 || s == sameZone && (n.Zone == "" || hintless == ready):
 		return
 	case fitting == 0:
-		h.cause, h.reason = Topology, fmt.Sprintf("no endpoint is meant for %s, so all are to be used", label)
+		h.cause, h.reason = TopologyUnmet, fmt.Sprintf("no endpoint is meant for %s, so all are to be used", label)
 		return
 	case s == sameZone && hintless > 0:
-		h.cause, h.reason = Topology, fmt.Sprintf("%d of %d ready endpoints have no zone hint, so all are to be used", hintless, ready)
+		h.cause, h.reason = TopologyUnmet, fmt.Sprintf("%d of %d ready endpoints have no zone hint, so all are to be used", hintless, ready)
 		return
 	case fitting == ready:
 		return

@@ -157,7 +157,8 @@ const (
 	PortNames     Cause = "port-names"     // names of Service port and slice ports do not join
 	FamilyMissing Cause = "family-missing" // endpoints in the other family only
 	NoneLocal     Cause = "none-local"     // a Local policy, and no endpoint on the node
-	Topology      Cause = "topology"       // hints or traffic distribution apply
+	Topology      Cause = "topology"       // hints or traffic distribution choose some of the endpoints
+	TopologyUnmet Cause = "topology-unmet" // they cannot be followed on the node, so all are used
 	Placeholder   Cause = "placeholder"    // the endpoint is a dummy; the local Envoy answers
 	Contended     Cause = "contended"      // several owners, see Claims
 )

@@ -52,6 +52,9 @@ type Capabilities struct {
 	Terminating Answer
 	// InternalPolicy: internalTrafficPolicy is honoured (1.12).
 	InternalPolicy Answer
+	// NodesSpared: addresses of nodes get no such rows, and a frontend of its
+	// own there wins over NodePorts and host ports (1.20).
+	NodesSpared Answer
 	// Exposure: the annotations service.cilium.io/type, node and
 	// node-selector are honoured.
 	Exposure Answer

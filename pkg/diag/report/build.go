@@ -24,6 +24,9 @@ type Options struct {
 	FailOn  diag.Severity
 	// Nodes adds the nodes and lets the verdict speak of KPR.
 	Nodes bool
+	// Waivers and Baseline take findings out of the count.
+	Waivers  []Waiver
+	Baseline *Baseline
 }
 
 // Build makes the Document of a run.
@@ -56,6 +59,7 @@ func Build(run *diag.Run, o Options) *Document {
 	for _, g := range diag.Gaps(run.Results) {
 		d.Gaps = append(d.Gaps, Gap{What: string(g.What), Topic: string(g.Topic), Node: g.Node, Class: g.Class, Reason: g.Reason, Checks: g.Checks})
 	}
+	waive(d, o)
 	d.Verdict = verdict(d, o)
 	if !o.Nodes {
 		d.Nodes = []Node{}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/trace"
 )
 
 // SchemaVersion names the form of the JSON. Fields are only added within it.
@@ -16,19 +17,21 @@ const SchemaVersion = "kpr.report/v1"
 // Document is what a run has to say.
 type Document struct {
 	SchemaVersion string       `json:"schemaVersion"`
-	Command       string       `json:"command"` // status, check
+	Command       string       `json:"command"` // status, check, trace
 	Tool          string       `json:"tool"`    // version of the program
 	Time          time.Time    `json:"time"`    // of the run
 	Source        source.About `json:"source"`
 	Cilium        []string     `json:"cilium"` // versions seen, sorted
 	Verdict       Verdict      `json:"verdict"`
 	Findings      []Finding    `json:"findings"`
+	Waived        []Waived     `json:"waived,omitempty"` // findings that do not count
 	Gaps          []Gap        `json:"gaps"`
 	Notes         []string     `json:"notes"`
 	Checks        []Check      `json:"checks"`
 	Nodes         []Node       `json:"nodes"`
 	NodeCount     int          `json:"nodeCount"`              // nodes looked at
 	Skipped       int          `json:"skippedNodes,omitempty"` // left out by --node or -l
+	Trace         *trace.Trace `json:"trace,omitempty"`        // of the command trace
 }
 
 // Outcome is the verdict in one word.

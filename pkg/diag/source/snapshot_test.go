@@ -52,7 +52,7 @@ func files() map[string]string {
 		"nodes/n1/service-list.txt": "",
 		"nodes/n1/config-init.log":  "waiting\n",
 		"nodes/n2/agent.log":        "level=info\n",
-		"nodes/n1/monitor-drop.txt": "xx drop\n",
+		"nodes/n1/lsmod.txt":        "xx drop\n",
 		"nodes/N9/agent.log":        "not a name of Kubernetes\n",
 		"expected.md":               "# what it shows\n",
 	}
@@ -300,7 +300,7 @@ func TestUnknown(t *testing.T) {
 	all := under("top", files())
 	all["beside.txt"] = ""
 	s := openSnapshot(t, keepFile(t, packZip(t, all)))
-	want := []string{"beside.txt", "expected.md", "nodes/N9/agent.log", "nodes/n1/monitor-drop.txt"}
+	want := []string{"beside.txt", "expected.md", "nodes/N9/agent.log", "nodes/n1/lsmod.txt"}
 	if d := cmp.Diff(want, s.Unknown()); d != "" {
 		t.Errorf("Unknown (-want +got):\n%s", d)
 	}

@@ -23,6 +23,7 @@ const (
 	DaemonSets          Topic = "daemonsets"
 	CiliumConfig        Topic = "cilium-config"
 	CiliumNodeConfigs   Topic = "ciliumnodeconfigs"
+	LocalRedirects      Topic = "ciliumlocalredirectpolicies"
 )
 
 // Topics of a node, read through its agent.
@@ -45,6 +46,11 @@ const (
 	LegacySave     Topic = "iptables-legacy-save"
 	NFTSave6       Topic = "ip6tables-nft-save"
 	LegacySave6    Topic = "ip6tables-legacy-save"
+	RedirectList   Topic = "lrp-list"
+	Conntrack      Topic = "bpf-ct-list-global"
+	Drops          Topic = "monitor-drop"
+	MapCounts      Topic = "bpf-counts"
+	BGPRoutes      Topic = "bgp-routes"
 	AgentLog       Topic = "agent-log"
 	InitLog        Topic = "init-log" // Arg is the init container's name
 )
@@ -63,6 +69,9 @@ type Spec struct {
 	Node  bool // read per node
 	Forms []Form
 	Doc   string
+	// Recorded: no running cluster is asked for it, for what it would cost or
+	// because no one command tells it. Snapshots may hold it.
+	Recorded bool
 }
 
 // TakesArg reports whether a query of the topic needs an Arg.
@@ -84,23 +93,30 @@ func text(t Topic, doc string, more ...string) Spec {
 	return s
 }
 
+func recorded(s Spec) Spec {
+	s.Recorded = true
+	return s
+}
+
 // specs is the one table of topics, sorted by Topics.
 func specs() []Spec {
 	status := both(Status, "the agent's own account of itself, KubeProxyReplacement included")
 	status.Forms = []Form{{"status", JSON, ".json"}, {"status-verbose", Text, ".txt"}, {"status", Text, ".txt"}}
 	agentLog := Spec{Topic: AgentLog, Node: true, Doc: "the last lines of the agent's log", Forms: []Form{{"agent", Text, ".log"}}}
+	mapCounts := Spec{Topic: MapCounts, Node: true, Doc: "rows of BPF maps, counted where the rows were not kept", Forms: []Form{{string(MapCounts), YAML, ".yaml"}}}
 	initLog := Spec{Topic: InitLog, Node: true, Doc: "the last lines of an init container of the agent", Forms: []Form{{"%s-init", Text, ".log"}}}
 	return []Spec{
 		list(Services, "Services of all namespaces"),
 		list(ServicesAfter, "Services as they were after the agents had answered"),
 		list(EndpointSlices, "EndpointSlices of all namespaces"),
 		list(EndpointSlicesAfter, "EndpointSlices as they were after the agents had answered"),
-		list(Endpoints, "Endpoints, for evidence recorded before EndpointSlices"),
+		recorded(list(Endpoints, "Endpoints, for evidence recorded before EndpointSlices")),
 		list(Nodes, "Nodes"),
 		list(Pods, "Cilium's and kube-proxy's pods"),
 		list(DaemonSets, "DaemonSets of Cilium and kube-proxy"),
 		list(CiliumConfig, "the ConfigMap cilium-config"),
 		list(CiliumNodeConfigs, "CiliumNodeConfigs: settings of single nodes"),
+		list(LocalRedirects, "CiliumLocalRedirectPolicies"),
 		status,
 		both(Version, "versions of the agent and its command line"),
 		both(Config, "settings of the running agent"),
@@ -112,6 +128,9 @@ func specs() []Spec {
 		both(MapRevNAT, "the BPF reverse NAT map"),
 		both(FrontendsTable, "the agent's frontends table with the outcome of each write (1.18 and later)"),
 		text(MapsDump, "all load-balancing maps with backend states (1.18 and later)"),
+		recorded(text(RedirectList, "local redirect policies as the agent resolved them")),
+		recorded(text(Conntrack, "the BPF connection tracking map, which can be huge", "bpf-ct-list")),
+		recorded(text(Drops, "drops that `monitor` saw")),
 		text(Listeners, "listening sockets of the node", "ss-lntup"),
 		text(ProxyMode, "what answers on 127.0.0.1:10249/proxyMode"),
 		text(ProxyHealth, "what answers on 127.0.0.1:10256/healthz"),
@@ -119,6 +138,8 @@ func specs() []Spec {
 		text(LegacySave, "iptables rules of the legacy back end"),
 		text(NFTSave6, "ip6tables rules of the nft back end", "ip6tables-save"),
 		text(LegacySave6, "ip6tables rules of the legacy back end"),
+		recorded(mapCounts),
+		recorded(text(BGPRoutes, "routes of the node's BGP speaker")),
 		agentLog,
 		initLog,
 	}

@@ -16,12 +16,12 @@ func claim(v *fact.View, d lb.Delta) string {
 	switch {
 	case d.Expected != "":
 		return ""
-	case mixedProtocols(v, d):
-		return "protocol"
-	case d.Cause == lb.Topology && d.Kind == lb.BackendMissing:
-		return "topology"
+	case mixedProtocols(v, d) || sharedRow(v, d):
+		return protocol.Name
+	case byTopology(v, d):
+		return topology.Name
 	case d.Cause == lb.Contended:
-		return "frontend-conflict"
+		return conflict.Name
 	}
 	switch d.Kind {
 	case lb.BackendMissing:
@@ -37,36 +37,20 @@ func claim(v *fact.View, d lb.Delta) string {
 	case lb.FrontendExtra:
 		return stale.Name
 	case lb.FlagDiffers:
-		if strings.Contains(d.Detail, "affinity") {
-			return "affinity"
-		}
-		if strings.Contains(d.Detail, "source") || strings.Contains(d.Detail, "range") {
-			return "source-range"
-		}
+		return claimFlag(d)
 	}
 	return ""
 }
 
-// mixedProtocols holds for a frontend whose row was kept without protocol
-// through the upgrade to 1.17 and is empty, while rows with a protocol stand
-// beside it: the rule protocol tells what happened.
-func mixedProtocols(v *fact.View, d lb.Delta) bool {
-	have, err := fact.AgentTable.From(v)
-	if err != nil || d.Kind != lb.BackendMissing || !keepsProtocols(v, have) {
-		return false
+// claimFlag names the rule that a setting of a frontend belongs to.
+func claimFlag(d lb.Delta) string {
+	switch {
+	case strings.Contains(d.Detail, "affinity"):
+		return affinity.Name
+	case strings.Contains(d.Detail, "source"):
+		return sourceRange.Name
 	}
-	bare := d.Frontend
-	bare.Protocol = lb.ANY
-	r, ok := have.Find(bare)
-	return ok && len(r.Entries) == 0 && !r.Wildcard
-}
-
-// keepsProtocols holds where the agent's rows have protocols, by its version or
-// by a row that has one.
-func keepsProtocols(v *fact.View, t lb.Table) bool {
-	can, _ := fact.Capabilities.From(v)
-	return can.ProtocolInRows == lb.Yes || can.ProtocolInRows == lb.Unknown &&
-		slices.ContainsFunc(t.Rows, func(r lb.Row) bool { return !r.Wildcard && r.Address.Protocol != lb.ANY })
+	return ""
 }
 
 // fault is one backend, or one frontend, of a Service that is wrong on a node,
@@ -150,7 +134,7 @@ func ofNode(name, doc string, rule *diag.Rule, run func(*diag.Pass) error) *diag
 	return &diag.Check{
 		Name: name, Doc: doc, Scope: diag.OfNode, Rules: []*diag.Rule{rule},
 		Needs:   []fact.Named{fact.Behind},
-		Wants:   []fact.Named{fact.AgentOf, fact.AgentTable, fact.Capabilities},
+		Wants:   []fact.Named{fact.AgentOf, fact.Held, fact.Desired, fact.Capabilities},
 		Applies: noAgentMeant,
 		Run:     run,
 	}

@@ -34,7 +34,7 @@ func Unwritten() *diag.Check {
 	return &diag.Check{
 		Name: unwritten.Name, Doc: "the maps of each node hold what its agent believes",
 		Scope: diag.OfNode, Rules: []*diag.Rule{unwritten},
-		Wants:   []fact.Named{fact.Unwritten, fact.Behind, fact.FrontendsTable, fact.AgentOf, fact.AgentTable, fact.Capabilities},
+		Wants:   []fact.Named{fact.Unwritten, fact.Behind, fact.FrontendsTable, fact.AgentOf, fact.Held, fact.Desired, fact.Capabilities},
 		Applies: noAgentMeant,
 		Run:     judgeMaps,
 	}

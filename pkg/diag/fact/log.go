@@ -1,0 +1,15 @@
+package fact
+
+import (
+	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/agent"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
+)
+
+// What nodes tell beside the answers of commands.
+var (
+	// AgentLog are the warnings and errors in the newest part of the agent's log.
+	AgentLog = Read(source.AgentLog, func(a source.Artifact) ([]agent.LogLine, error) { return cilium.DecodeAgentLog(a.Data) })
+	// BGPRoutes are the routes of the node's BGP speaker; recordings alone have them.
+	BGPRoutes = Read(source.BGPRoutes, func(a source.Artifact) ([]agent.BGPRoute, error) { return cilium.DecodeBGPRoutes(a.Data) })
+)

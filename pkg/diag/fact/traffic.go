@@ -1,0 +1,16 @@
+package fact
+
+import (
+	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/agent"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/lb"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
+)
+
+// Facts about packets and connections, which only recordings hold.
+var (
+	// Conntrack is `bpf ct list global`.
+	Conntrack = Read(source.Conntrack, func(a source.Artifact) ([]lb.Connection, error) { return cilium.DecodeConntrack(a.Data) })
+	// Drops is what `monitor --type drop` saw.
+	Drops = Read(source.Drops, func(a source.Artifact) ([]agent.Drop, error) { return cilium.DecodeDrops(a.Data) })
+)
