@@ -10,7 +10,7 @@ PHASE   := scripts/phase
 
 .PHONY: help
 help: ## list these words
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/kubectl-kpr: static, trimmed, stamped with the version
@@ -52,3 +52,5 @@ size: build ## say how big the binary is, and which modules make it so
 	@CGO_ENABLED=0 go build -trimpath -o $(BIN).symbols ./cmd/kubectl-kpr
 	@cd tools/size && go run . -top 10 -stripped $(CURDIR)/$(BIN) $(CURDIR)/$(BIN).symbols
 	@rm -f $(BIN).symbols
+
+include test/lab/lab.mk

@@ -134,7 +134,7 @@ func agentOf(pod *corev1.Pod, node string) Agent {
 	}
 	s, told := agentStatus(pod)
 	if told {
-		a.Ready, a.Restarts = s.Ready, int(s.RestartCount)
+		a.Ready, a.Restarts = s.Ready && !unready(pod), int(s.RestartCount)
 		if a.Image == "" {
 			a.Image = s.Image
 		}
@@ -154,6 +154,14 @@ func agentOf(pod *corev1.Pod, node string) Agent {
 		a.Reason = whyPending(pod)
 	}
 	return a
+}
+
+// unready holds where the pod's own condition says so. On a node that is lost
+// it is all that changes: the container statuses stay as they were last told.
+func unready(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse
+	})
 }
 
 func agentStatus(pod *corev1.Pod) (corev1.ContainerStatus, bool) {

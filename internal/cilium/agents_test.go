@@ -89,6 +89,18 @@ func TestAgents(t *testing.T) {
 	}
 }
 
+// A node that is lost changes only the pod's condition.
+func TestAgentsOfALostNode(t *testing.T) {
+	p := agentPod("kube-system", "cilium", "a", "n1")
+	p.Status = corev1.PodStatus{Phase: corev1.PodRunning,
+		Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}},
+		ContainerStatuses: []corev1.ContainerStatus{{Name: AgentContainer, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}
+	got, err := Agents([]corev1.Pod{p}, "")
+	if a := got["n1"]; err != nil || a.Ready || !a.Running {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
 func TestAgentsChoosesOnePodOfANode(t *testing.T) {
 	old := agentPod("kube-system", "cilium", "a-old", "n1", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })
 	starting := agentPod("kube-system", "cilium", "b-new", "n1", func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodPending} })

@@ -159,7 +159,7 @@ func (s *Source) explain(ctx context.Context, r *roster) {
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			if line := s.lastLine(ctx, a); line != "" {
+			if line := s.lastLine(ctx, a); line != "" && !strings.Contains(n.Reason, line) {
 				n.Reason += "; its last log line: " + line
 			}
 		})

@@ -43,20 +43,24 @@ func incomplete(results []Result) Result {
 	}
 	for _, node := range nodes {
 		var why, checks []string
+		topics := map[string][]string{}
 		for _, g := range byNode[node] {
-			reason := g.Reason
-			if g.Topic != "" {
-				reason = string(g.Topic) + ": " + reason
-			}
-			why = append(why, reason)
+			why = append(why, g.Reason)
+			topics[g.Reason] = append(topics[g.Reason], string(g.Topic))
 			checks = append(checks, g.Checks...)
+		}
+		why = unique(why)
+		for i, reason := range why { // one reason often concerns several topics
+			if of := slices.DeleteFunc(unique(topics[reason]), func(t string) bool { return t == "" }); len(of) > 0 {
+				why[i] = strings.Join(of, ", ") + ": " + reason
+			}
 		}
 		f := Finding{Rule: Incomplete, Severity: Warning, Node: node, Subject: "cluster"}
 		if node != "" {
 			f.Subject = "node/" + node
 		}
 		f.Key = key(Incomplete.Name, f.Subject, node, "")
-		f.Message = fmt.Sprintf("no verdict of %s: %s", strings.Join(unique(checks), ", "), strings.Join(unique(why), "; "))
+		f.Message = fmt.Sprintf("no verdict of %s: %s", strings.Join(unique(checks), ", "), strings.Join(why, "; "))
 		res.Findings = append(res.Findings, f)
 	}
 	if len(res.Findings) > 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -95,5 +96,9 @@ func classify(ctx context.Context, t Target, status int, err error) error {
 	case strings.Contains(err.Error(), "executable file not found"):
 		return fmt.Errorf("exec in %s: %w: %w", t, source.ErrAbsent, err)
 	}
-	return fmt.Errorf("exec in %s: %w: %w", t, source.ErrUnreachable, err)
+	return fmt.Errorf("exec in %s: %w: %s", t, source.ErrUnreachable, queries.ReplaceAllString(err.Error(), "$1"))
 }
+
+// queries are the parameters of URLs in an error of the API server: the whole
+// command line stands in them, escaped.
+var queries = regexp.MustCompile(`(https?://[^\s"?]*)\?[^\s"]*`)

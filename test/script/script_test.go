@@ -45,11 +45,16 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	corpus, err := filepath.Abs("../corpus")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata",
 		UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("LANG", "C.UTF-8")
+			e.Setenv("CORPUS", corpus) // never in a golden: it is a path of this machine
 			e.Setenv("KUBECONFIG", filepath.Join(e.WorkDir, "no-such-kubeconfig"))
 			return os.CopyFS(filepath.Join(e.WorkDir, "fixtures"), os.DirFS(fixtures))
 		},

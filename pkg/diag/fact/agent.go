@@ -51,7 +51,7 @@ var (
 	// AgentWanted tells whether the agents' DaemonSet selects a node.
 	AgentWanted = Define("agent-wanted", true, []Named{AgentSets, Nodes}, agentWanted)
 	// AgentOf is what is known of a node's agent as a pod and as a process.
-	AgentOf = Define("agent", true, []Named{Agents, AgentWanted, Status}, agentOf)
+	AgentOf = Define("agent", true, []Named{Agents, AgentWanted, Status, Nodes}, agentOf)
 )
 
 // Life is the state of a node's agent.
@@ -82,6 +82,22 @@ type AgentState struct {
 
 // PodName splits Pod; false if no pod was seen.
 func (a AgentState) PodName() (namespace, name string, ok bool) { return strings.Cut(a.Pod, "/") }
+
+// nodeLost says in the node's own words why it is not ready, "" if it is.
+func nodeLost(v *View) string {
+	nodes, _ := Nodes.From(v)
+	for _, n := range nodes {
+		if n.Name != v.Node() {
+			continue
+		}
+		for _, c := range n.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+				return strings.TrimSuffix("the node is NotReady: "+strings.TrimSuffix(c.Message, "."), ": ")
+			}
+		}
+	}
+	return ""
+}
 
 func agentWanted(v *View) (bool, error) {
 	sets, err := AgentSets.From(v)
@@ -147,6 +163,9 @@ func agentOf(v *View) (AgentState, error) {
 		}
 	case seen && pod.Running:
 		st.Life = Unready
+		if why := nodeLost(v); why != "" {
+			st.Reason = why
+		}
 	case seen:
 		st.Life = Down
 	case podErr == nil && wantErr == nil && !wanted:

@@ -2,20 +2,25 @@ package node
 
 import (
 	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/agent"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
 )
 
 // agentDown is the rule about nodes that no agent serves.
 var agentDown = &diag.Rule{
-	Name: "agent-down", Severity: diag.Error,
+	Name: "agent-down", Severity: diag.Error, Settles: true,
 	Title: "no Cilium agent runs on a node",
 	Doc: `The agent of a node writes its BPF maps. Without one, what the maps hold keeps working, but no new Service,
 no new endpoint and no change of either reaches the node, and new pods get no network. The longer it
 lasts, the more of the node's backends are stale.
 
-It is a warning when the agent runs and calls itself unhealthy: it may not hear of changes.
+It is a warning when the agent runs and calls itself unhealthy: it may not hear of changes; and when a
+Linux node is left out by the DaemonSet although the cluster relies on the replacement.
 
 An agent that hangs in Init:0/5 with a quiet container "config" usually cannot reach the API server:
 look at KUBERNETES_SERVICE_HOST of the DaemonSet. Nodes that the DaemonSet does not select are not meant.`,
@@ -36,7 +41,7 @@ func AgentDown() *diag.Check {
 		Doc:   "every node that the agents' DaemonSet selects has a running agent",
 		Scope: diag.OfCluster,
 		Rules: []*diag.Rule{agentDown},
-		Wants: []fact.Named{fact.AgentOf, fact.AgentSets, fact.Status, fact.APIServer},
+		Wants: []fact.Named{fact.AgentOf, fact.AgentSets, fact.Status, fact.APIServer, fact.Nodes, fact.WantedMode, fact.KubeProxy},
 		Run:   judgeAgents,
 	}
 }
@@ -61,6 +66,8 @@ func judgeAgents(p *diag.Pass) error {
 			q.Find(agentDown, rep)
 		case fact.Up:
 			unhealthy(q, v.On(node), rep)
+		case fact.Unwanted:
+			unserved(q, v.On(node), rep)
 		}
 	}
 	fromDaemonSet(p, found)
@@ -76,6 +83,24 @@ func unhealthy(p *diag.Pass, v *fact.View, rep diag.Report) {
 	rep.Severity = diag.Warning
 	rep.Message = fmt.Sprintf("the agent runs and says %s: %s. It may not hear of changes to Services", st.Cilium.State, st.Cilium.Message)
 	rep.Proof = []fact.Named{fact.Status}
+	p.Find(agentDown, rep)
+}
+
+// unserved warns of a Linux node that the agents leave out although the cluster
+// relies on the replacement, where no kube-proxy is seen either.
+func unserved(p *diag.Pass, v *fact.View, rep diag.Report) {
+	want, err := fact.WantedMode.From(v)
+	proxy, _ := fact.KubeProxy.From(v)
+	nodes, _ := fact.Nodes.From(v)
+	linux := slices.ContainsFunc(nodes, func(n corev1.Node) bool {
+		return n.Name == p.Node() && n.Labels[corev1.LabelOSStable] == "linux"
+	})
+	if err != nil || want.Mode != agent.ModeTrue || proxy.Running == fact.Yes || !linux {
+		return
+	}
+	rep.Severity = diag.Warning
+	rep.Message = "the agents' DaemonSet leaves this node out, KPR is wanted, and no kube-proxy is seen here: who serves Services on this node is not known"
+	rep.Proof = []fact.Named{fact.AgentSets, fact.Nodes}
 	p.Find(agentDown, rep)
 }
 
