@@ -60,7 +60,7 @@ func (i instance) consequence(ds []lb.Delta, layer Layer) judgement {
 		c.state(d)
 	}
 	for _, d := range by[lb.CountDiffers] {
-		c.say("", "", "the map counts %s %s, the agent %s", c.b(d), d.Detail, c.a(d))
+		c.say("", "", "the map counts %s %s, the agent %s", d.B, d.Detail, d.A)
 	}
 	for _, d := range by[lb.FlagDiffers] {
 		c.flag(d)
@@ -90,11 +90,11 @@ var (
 // consequence gathers what is said of one layer.
 type consequence struct {
 	instance
-	j      judgement
-	words  layerWords
-	above  string // who the map is compared with
-	parts  []string
-	serous bool
+	j       judgement
+	words   layerWords
+	above   string // who the map is compared with
+	parts   []string
+	serious bool
 }
 
 // say adds a part; the first share is kept, as the worst comes first.
@@ -103,13 +103,13 @@ func (c *consequence) say(share, outcome, format string, args ...any) {
 	if c.j.share == "" {
 		c.j.share, c.j.outcome = share, outcome
 	}
-	c.j.severity, c.serous = "", true
+	c.j.severity, c.serious = "", true
 }
 
 // mild is say for what breaks no connection.
 func (c *consequence) mild(format string, args ...any) {
 	c.parts = append(c.parts, fmt.Sprintf(format, args...))
-	if !c.serous {
+	if !c.serious {
 		c.j.severity = "warning"
 	}
 }
@@ -178,9 +178,6 @@ func (c *consequence) total() int {
 	}
 	return 0
 }
-
-func (c *consequence) a(d lb.Delta) string { return d.A }
-func (c *consequence) b(d lb.Delta) string { return d.B }
 
 func (c *consequence) state(d lb.Delta) {
 	above := c.above

@@ -127,11 +127,11 @@ func targets(v *fact.View) []trace.Target {
 		for _, key := range []fact.Key[lb.Table]{fact.Desired, fact.AgentTable, fact.KernelTable} {
 			table, _ := key.From(v.On(n.Name))
 			for i, r := range table.Rows {
-				if i < 40 {
+				if i < 12 {
 					addresses[lb.Address{IP: r.Address.IP, Port: r.Address.Port, Protocol: r.Address.Protocol}] = true
 					addresses[lb.Address{IP: r.Address.IP, Protocol: lb.ANY}] = true
 				}
-				if i < 10 && len(r.Entries) > 0 && !r.Entries[0].Lost {
+				if i < 4 && len(r.Entries) > 0 && !r.Entries[0].Lost {
 					addresses[lb.Address{IP: r.Entries[0].Address.IP, Port: r.Entries[0].Address.Port, Protocol: lb.ANY}] = true
 				}
 			}

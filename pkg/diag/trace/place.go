@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/agent"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/lb"
 )
 
@@ -113,10 +114,7 @@ func (n *node) translates(k kind) how {
 	case k == aHost && socket == lb.Unknown && n.replaces() != lb.No, k == anOutsider && n.view.NodePort == lb.Unknown && n.replaces() == lb.Unknown:
 		return howUnknown
 	}
-	switch n.proxy.Running.String() {
-	case "yes":
-		return byProxy
-	case "no":
+	if n.proxy.Running == fact.No {
 		return byNobody
 	}
 	return byProxy

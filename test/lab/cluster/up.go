@@ -14,9 +14,9 @@ import (
 	"github.com/kubectl-kpr/kubectl-kpr/test/lab/recipe"
 )
 
-// Up raises the lab with kube-proxy in iptables mode and Cilium beside it,
-// and waits until the test pods run. What a run before left is removed first.
-func (l *Lab) Up(ctx context.Context, store string, port int) error {
+// Up raises the lab on a base, as if it had been installed that way, and waits
+// until the test pods run. What a run before left is removed first.
+func (l *Lab) Up(ctx context.Context, store string, port int, base Base) error {
 	if err := l.Down(ctx); err != nil {
 		return fmt.Errorf("what an earlier run left: %w", err)
 	}
@@ -27,7 +27,7 @@ func (l *Lab) Up(ctx context.Context, store string, port int) error {
 		func() error { return l.servers(ledger, port) },
 		func() error { return l.machines(ctx, ledger, store) },
 		func() error { return l.ready(ctx) },
-		func() error { return l.Converge(ctx, Base{KubeProxy: "iptables"}) },
+		func() error { return l.Converge(ctx, base) },
 		func() error { return l.apps(ctx) },
 	} {
 		if err := step(); err != nil {

@@ -75,7 +75,8 @@ func up(ctx context.Context, d place.Dirs, args []string) error {
 	if len(args) > 0 {
 		name = args[0]
 	}
-	if _, err := states.Find(name); err != nil {
+	wanted, err := states.Find(name)
+	if err != nil {
 		return err
 	}
 	release, err := alone(d)
@@ -97,7 +98,7 @@ func up(ctx context.Context, d place.Dirs, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := l.Up(ctx, store, port); err != nil {
+	if err := l.Up(ctx, store, port, wanted.Base); err != nil {
 		return fmt.Errorf("%w\nlogs are under %s; kpr-lab down removes it all", err, d.Under("nodes"))
 	}
 	if err := states.Enter(ctx, l, name); err != nil {
