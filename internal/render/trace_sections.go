@@ -25,7 +25,13 @@ func sections(s *trace.Service) []section {
 			g.Paths, g.Addresses, g.Layers = nil, nil, trace.Layers{}
 			content[i] = g
 		}
-		i := slices.IndexFunc(contents, func(c []trace.Group) bool { return reflect.DeepEqual(c, content) })
+		i := -1
+		for at := range out {
+			if guarded(f) == guarded(out[at].fronts[0]) && reflect.DeepEqual(contents[at], content) {
+				i = at
+				break
+			}
+		}
 		if i < 0 {
 			i = len(out)
 			contents = append(contents, content)
@@ -38,6 +44,10 @@ func sections(s *trace.Service) []section {
 	slices.SortStableFunc(out, func(a, b section) int { return a.weight() - b.weight() })
 	return out
 }
+
+// guarded frontends are ones that clients in the cluster reach another way than
+// the others of a Service; told together, the ways could not be told apart.
+func guarded(f trace.Frontend) bool { return f.Type == "ExternalIPs" || f.Type == "HostPort" }
 
 // weight puts what is wrong first, and last what stops by design.
 func (s section) weight() int {

@@ -73,7 +73,30 @@ func (t *tracer) stopsAt(i instance) (judgement, bool) {
 	if k == anOutsider {
 		return i.stopsOutside()
 	}
+	if i.guarded(k) {
+		return judgement{state: Stops, text: guard}, true
+	}
 	return judgement{}, false
+}
+
+const guard = "socket LB leaves an externalIP alone that is no address of the node (unless disable-external-ip-mitigation is true): the packet leaves the node as it is"
+
+// guarded holds for addresses that socket LB does not translate, since any user
+// who may create Services can claim them (CVE-2020-8554): externalIPs and host
+// ports at addresses that are not the node's own. Packets from outside are
+// translated all the same.
+func (i instance) guarded(k kind) bool {
+	if k == anOutsider || i.translates(k) != bySocketLB || i.config["disable-external-ip-mitigation"] == "true" {
+		return false
+	}
+	for _, r := range []*lb.Row{i.kernel, i.agent, i.desired} {
+		if r == nil || r.Type == "" {
+			continue
+		}
+		own := i.address.IP.IsUnspecified() || slices.Contains(i.view.Addresses, i.address.IP) || slices.Contains(i.view.Others, i.address.IP)
+		return (r.Type == "ExternalIPs" || r.Type == "HostPort") && !own
+	}
+	return false
 }
 
 func (j judgement) unless(drop bool) judgement {

@@ -150,7 +150,7 @@ func (c *consequence) backends(by map[lb.Kind][]lb.Delta) {
 	default:
 		c.say("no new connections", "reach "+names(missing), "%s", c.fill(c.words.missing, names(missing)))
 	}
-	if d := missing; len(d) > 0 && d[0].Cause == lb.Topology {
+	if d := missing; len(d) > 0 && (d[0].Cause == lb.Topology || d[0].Cause == lb.TopologyUnmet) {
 		c.parts[len(c.parts)-1] += " (" + d[0].Detail + ")"
 	}
 }

@@ -234,8 +234,11 @@ func (i instance) well() string {
 		}
 	}
 	s += ": " + count(i.serving(), "backend")
-	if i.desired != nil && (i.desired.Cause == lb.AllDraining || i.desired.Cause == lb.Topology || i.desired.Cause == lb.Contended) {
-		s += "; " + i.desired.Reason
+	if i.desired != nil {
+		switch i.desired.Cause {
+		case lb.AllDraining, lb.Topology, lb.TopologyUnmet, lb.Contended:
+			s += "; " + i.desired.Reason
+		}
 	}
 	return s
 }

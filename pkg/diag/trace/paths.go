@@ -70,6 +70,9 @@ func (i instance) hops(k kind, key front, j judgement) []Hop {
 			return []Hop{{"frontend", stop.text}}
 		}
 	}
+	if i.guarded(k) {
+		return []Hop{{"client", guard}}
+	}
 	hops := []Hop{{"client", i.clientWords(how)}, {"frontend", i.rowWords(k, key)}}
 	switch j.state {
 	case Nobody, Stops:
