@@ -182,6 +182,9 @@ func stateOfProxy(nodes []Node) string {
 		return "whether kube-proxy runs is not known"
 	}
 	s := fmt.Sprintf("kube-proxy runs on %d of %d", running, len(nodes))
+	if running == 0 {
+		s = "kube-proxy runs on none"
+	}
 	if unknown > 0 {
 		s += fmt.Sprintf(" (not known on %d)", unknown)
 	}
