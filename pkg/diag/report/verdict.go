@@ -58,7 +58,7 @@ func sentence(d *Document, v Verdict, o Options) string {
 		parts = append(parts, "warnings do not change the exit code (--fail-on warning)")
 	}
 	if len(parts) == 0 {
-		parts = append(parts, fmt.Sprintf("nothing found by %s on %s", plural(len(d.Checks)-1, "check"), plural(d.NodeCount, "node")))
+		parts = append(parts, fmt.Sprintf("no fault found by %s on %s", plural(len(d.Checks)-1, "check"), plural(d.NodeCount, "node")))
 		switch {
 		case o.Baseline != nil:
 			parts[0] = strings.Replace(parts[0], "nothing", "nothing new", 1)

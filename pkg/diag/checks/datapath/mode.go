@@ -108,9 +108,9 @@ func off(p *diag.Pass, r diag.Report, st *agent.Status, proxy fact.Proxy, want f
 func proxyWords(proxy fact.Proxy) string {
 	switch {
 	case proxy.Running == fact.Yes && proxy.Mode != "":
-		return fmt.Sprintf(" (%s, %s mode)", proxy.As, proxy.Mode)
+		return " (it runs, in " + proxy.Mode + " mode)"
 	case proxy.Running == fact.Yes:
-		return " (" + proxy.As + ")"
+		return " (it runs)"
 	case len(proxy.Proof) > 0:
 		return " (" + strings.Join(proxy.Proof, "; ") + ")"
 	}
