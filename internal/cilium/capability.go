@@ -3,35 +3,16 @@ package cilium
 import (
 	"strconv"
 	"strings"
+
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/lb"
 )
 
 // Capabilities tells what an agent of one version can do. The zero value knows
-// nothing and answers every question with Unknown.
+// nothing and answers every question with lb.Unknown: a build whose version cannot
+// be read is asked, never judged.
 type Capabilities struct {
 	release release
 	known   bool
-}
-
-// Answer is what Capabilities knows of a feature.
-type Answer uint8
-
-// The answers. Unknown is the zero value: a build with a version that cannot
-// be read is asked, never judged.
-const (
-	Unknown Answer = iota
-	No
-	Yes
-)
-
-// String is "unknown", "no" or "yes".
-func (a Answer) String() string {
-	switch a {
-	case No:
-		return "no"
-	case Yes:
-		return "yes"
-	}
-	return "unknown"
 }
 
 // Feature is something that an agent can do from some version on.
@@ -110,15 +91,15 @@ func CapabilitiesOfImage(image string) Capabilities {
 }
 
 // Has tells whether the version has the feature.
-func (c Capabilities) Has(f Feature) Answer {
+func (c Capabilities) Has(f Feature) lb.Answer {
 	first, ok := since(f)
 	if !ok || !c.known {
-		return Unknown
+		return lb.Unknown
 	}
 	if c.release.before(first) {
-		return No
+		return lb.No
 	}
-	return Yes
+	return lb.Yes
 }
 
 // String is the version as major.minor.patch, or "unknown version".

@@ -1,41 +1,45 @@
 package cilium
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/lb"
+)
 
 func TestCapabilitiesOf(t *testing.T) {
 	tests := []struct {
 		version, read                string
-		states, dbg, shell, wildcard Answer
+		states, dbg, shell, wildcard lb.Answer
 	}{
-		{"1.20.2", "1.20.2", Yes, Yes, Yes, Yes},
-		{"v1.14.0-rc.0", "1.14.0", Yes, No, No, No},
-		{"1.16-dev", "1.16.0", Yes, Yes, No, No},
-		{"1.17.6 (v1.17.6-81c4b4f1)", "1.17.6", Yes, Yes, Yes, No},
-		{" 1.9.18\n", "1.9.18", No, No, No, No},
-		{"1.19.3+build.5", "1.19.3", Yes, Yes, Yes, Yes},
-		{"2.0.0", "2.0.0", Yes, Yes, Yes, Yes},
-		{"", "unknown version", Unknown, Unknown, Unknown, Unknown},
-		{"latest", "unknown version", Unknown, Unknown, Unknown, Unknown},
-		{"1", "unknown version", Unknown, Unknown, Unknown, Unknown},
-		{"1.", "unknown version", Unknown, Unknown, Unknown, Unknown},
-		{"1.x", "unknown version", Unknown, Unknown, Unknown, Unknown},
-		{"1.20x", "unknown version", Unknown, Unknown, Unknown, Unknown},
-		{"20240101.1", "unknown version", Unknown, Unknown, Unknown, Unknown},
-		{"-1.20", "unknown version", Unknown, Unknown, Unknown, Unknown},
-		{"1.20.99999999999999999999", "unknown version", Unknown, Unknown, Unknown, Unknown},
+		{"1.20.2", "1.20.2", lb.Yes, lb.Yes, lb.Yes, lb.Yes},
+		{"v1.14.0-rc.0", "1.14.0", lb.Yes, lb.No, lb.No, lb.No},
+		{"1.16-dev", "1.16.0", lb.Yes, lb.Yes, lb.No, lb.No},
+		{"1.17.6 (v1.17.6-81c4b4f1)", "1.17.6", lb.Yes, lb.Yes, lb.Yes, lb.No},
+		{" 1.9.18\n", "1.9.18", lb.No, lb.No, lb.No, lb.No},
+		{"1.19.3+build.5", "1.19.3", lb.Yes, lb.Yes, lb.Yes, lb.Yes},
+		{"2.0.0", "2.0.0", lb.Yes, lb.Yes, lb.Yes, lb.Yes},
+		{"", "unknown version", lb.Unknown, lb.Unknown, lb.Unknown, lb.Unknown},
+		{"latest", "unknown version", lb.Unknown, lb.Unknown, lb.Unknown, lb.Unknown},
+		{"1", "unknown version", lb.Unknown, lb.Unknown, lb.Unknown, lb.Unknown},
+		{"1.", "unknown version", lb.Unknown, lb.Unknown, lb.Unknown, lb.Unknown},
+		{"1.x", "unknown version", lb.Unknown, lb.Unknown, lb.Unknown, lb.Unknown},
+		{"1.20x", "unknown version", lb.Unknown, lb.Unknown, lb.Unknown, lb.Unknown},
+		{"20240101.1", "unknown version", lb.Unknown, lb.Unknown, lb.Unknown, lb.Unknown},
+		{"-1.20", "unknown version", lb.Unknown, lb.Unknown, lb.Unknown, lb.Unknown},
+		{"1.20.99999999999999999999", "unknown version", lb.Unknown, lb.Unknown, lb.Unknown, lb.Unknown},
 	}
 	for _, tt := range tests {
 		c := CapabilitiesOf(tt.version)
-		got := [4]Answer{c.Has(BackendStates), c.Has(DbgBinary), c.Has(HasShell), c.Has(WildcardRows)}
-		if want := [4]Answer{tt.states, tt.dbg, tt.shell, tt.wildcard}; got != want || c.String() != tt.read {
+		got := [4]lb.Answer{c.Has(BackendStates), c.Has(DbgBinary), c.Has(HasShell), c.Has(WildcardRows)}
+		if want := [4]lb.Answer{tt.states, tt.dbg, tt.shell, tt.wildcard}; got != want || c.String() != tt.read {
 			t.Errorf("%q: %v as %q, want %v as %q", tt.version, got, c, want, tt.read)
 		}
 	}
-	if got := CapabilitiesOf("1.20.2").Has(0); got != Unknown {
+	if got := CapabilitiesOf("1.20.2").Has(0); got != lb.Unknown {
 		t.Errorf("the zero Feature: %v", got)
 	}
 	var zero Capabilities
-	if zero.Has(HasShell) != Unknown {
+	if zero.Has(HasShell) != lb.Unknown {
 		t.Error("zero Capabilities know something")
 	}
 }
@@ -59,7 +63,7 @@ func TestVersionOfImage(t *testing.T) {
 			t.Errorf("%q: %q, want %q", image, got, want)
 		}
 	}
-	if CapabilitiesOfImage("quay.io/cilium/cilium:v1.17.0").Has(HasLBTables) != No {
+	if CapabilitiesOfImage("quay.io/cilium/cilium:v1.17.0").Has(HasLBTables) != lb.No {
 		t.Error("1.17 has load-balancing tables")
 	}
 }

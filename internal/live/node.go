@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/evidence"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/kube"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/lb"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/exec"
 )
@@ -54,7 +55,7 @@ func (s *Source) node(ctx context.Context, r *roster, node string, qs []source.Q
 		switch {
 		case !ok:
 			refuse(q, fmt.Errorf("no command tells it: %w", source.ErrAbsent))
-		case how.Needs != 0 && caps.Has(how.Needs) == cilium.No:
+		case how.Needs != 0 && caps.Has(how.Needs) == lb.No:
 			refuse(q, fmt.Errorf("needs Cilium %s, the agent is %s: %w", how.Needs.Since(), caps, source.ErrAbsent))
 		case !agent.Running:
 			refuse(q, fmt.Errorf("no running agent: %s: %w", agent.Reason, source.ErrUnreachable))

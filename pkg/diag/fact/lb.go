@@ -133,19 +133,10 @@ func capabilities(v *View) (lb.Capabilities, error) {
 		version = cilium.VersionOfImage(agents[v.Node()].Image)
 	}
 	has := cilium.CapabilitiesOf(version)
-	of := func(f cilium.Feature) lb.Answer {
-		switch has.Has(f) {
-		case cilium.Yes:
-			return lb.Yes
-		case cilium.No:
-			return lb.No
-		}
-		return lb.Unknown
-	}
 	c := lb.Capabilities{
-		ProtocolInRows: of(cilium.ProtocolInRows), WildcardRows: of(cilium.WildcardRows),
-		SurrogatesOnlyInAgent: of(cilium.SurrogatesOnly), Terminating: of(cilium.Terminating), InternalPolicy: of(cilium.InternalPolicy),
-		NodesSpared: of(cilium.NodesSpared),
+		ProtocolInRows: has.Has(cilium.ProtocolInRows), WildcardRows: has.Has(cilium.WildcardRows),
+		SurrogatesOnlyInAgent: has.Has(cilium.SurrogatesOnly), Terminating: has.Has(cilium.Terminating), InternalPolicy: has.Has(cilium.InternalPolicy),
+		NodesSpared: has.Has(cilium.NodesSpared),
 	}
 	if st != nil && len(st.Annotations) > 0 {
 		c.Exposure = lb.AnswerOf(slices.Contains(st.Annotations, "service.cilium.io/type"))
