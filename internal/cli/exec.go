@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	kexec "github.com/kubectl-kpr/kubectl-kpr/pkg/exec"
 )
 
@@ -39,7 +38,7 @@ The words after -- are passed on as they are, no shell reads them.`,
 			return a.nodeNames(cmd, toComplete), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			src, err := to.cluster(cmd.Context(), a, diag.Selection{})
+			src, err := to.cluster(a)
 			if err != nil {
 				return err
 			}

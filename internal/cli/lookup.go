@@ -46,7 +46,7 @@ func (l *lookup) run(ctx context.Context, checks []*diag.Check) error {
 	if err != nil {
 		return err
 	}
-	src, err := l.from.open(ctx, l.app, sel)
+	src, err := l.from.open(l.app)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (l *lookup) run(ctx context.Context, checks []*diag.Check) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, l.from.deadline)
 	defer cancel()
-	done, err := diag.Do(bounded, src, sel, checks, report.Facts()...)
+	done, err := diag.Do(bounded, src, sel, checks, report.Facts(l.nodes)...)
 	if err == nil {
 		done.Settle(bounded, src, l.from.settle)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/render"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/version"
-	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/report"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 )
@@ -51,7 +50,7 @@ Exit codes: 0 all was read, 3 written, but something could not be read, 1 not wr
 
 // record writes the archive and tells what is missing in it.
 func (a *app) record(ctx context.Context, from *clusterFlags, args []string) error {
-	src, err := from.cluster(ctx, a, diag.Selection{})
+	src, err := from.cluster(a)
 	if err != nil {
 		return err
 	}

@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/live"
-	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 )
 
@@ -25,14 +23,14 @@ func (f *sourceFlags) add(cmd *cobra.Command) {
 	f.clusterFlags.add(cmd)
 }
 
-func (f *sourceFlags) open(ctx context.Context, a *app, sel diag.Selection) (source.Source, error) {
+func (f *sourceFlags) open(a *app) (source.Source, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
 	if f.snapshot != "" {
 		return source.OpenSnapshot(f.snapshot)
 	}
-	return f.cluster(ctx, a, sel)
+	return f.cluster(a)
 }
 
 // clusterFlags say how to treat a running cluster.
@@ -71,7 +69,7 @@ func (f *clusterFlags) validate() error {
 	return nil
 }
 
-func (f *clusterFlags) cluster(_ context.Context, a *app, _ diag.Selection) (*live.Source, error) {
+func (f *clusterFlags) cluster(a *app) (*live.Source, error) {
 	config, err := a.flags.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)

@@ -102,7 +102,7 @@ func (l *tracing) run(ctx context.Context, arg string) error {
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}
-	src, err := l.from.open(ctx, l.app, sel)
+	src, err := l.from.open(l.app)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (l *tracing) run(ctx context.Context, arg string) error {
 // follow traces, and on a running cluster looks a second time where a layer is
 // behind, for it may be about to catch up.
 func (l *tracing) follow(ctx context.Context, src source.Source, sel diag.Selection, failOn diag.Severity, target trace.Target, from trace.Client) (*report.Document, error) {
-	facts := append(report.Facts(), trace.Facts()...)
+	facts := append(report.Facts(true), trace.Facts()...)
 	done, err := diag.Do(ctx, src, sel, nil, facts...)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -147,16 +148,9 @@ func (p page) notes() {
 
 // more says where to read on.
 func (p page) more() {
-	rules := map[string]bool{}
-	var first string
-	for _, f := range p.d.Findings {
-		if first == "" && f.Severity != "info" {
-			first = f.Rule
-		}
-		rules[f.Rule] = true
-	}
-	if first != "" {
-		_, _ = p.WriteString("\nMore: kubectl kpr explain " + Clean(first) + "\n")
+	i := slices.IndexFunc(p.d.Findings, func(f report.Finding) bool { return f.Severity != "info" })
+	if i >= 0 {
+		_, _ = p.WriteString("\nMore: kubectl kpr explain " + Clean(p.d.Findings[i].Rule) + "\n")
 	}
 }
 

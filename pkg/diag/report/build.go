@@ -10,10 +10,14 @@ import (
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
 )
 
-// Facts are what the nodes of a Document are made of. Whoever builds one has
-// to have them collected.
-func Facts() []fact.Named {
-	return []fact.Named{fact.Status, fact.AgentOf, fact.KubeProxy, fact.APIServer, fact.WantedMode, fact.Behind, fact.Unwritten}
+// Facts are what a Document is made of beside findings: the versions of its first
+// line and, where it shows them, its nodes. Whoever builds one has to have them
+// collected.
+func Facts(nodes bool) []fact.Named {
+	if !nodes {
+		return []fact.Named{fact.Status}
+	}
+	return []fact.Named{fact.Status, fact.AgentOf, fact.KubeProxy, fact.APIServer, fact.Behind, fact.Unwritten}
 }
 
 // Options are what a Document needs besides the run.

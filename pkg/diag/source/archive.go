@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -188,6 +189,24 @@ func (a *Archive) Read(ctx context.Context, names []string, yield func(name stri
 
 // Close lets go of the file. Nothing can be read after it.
 func (a *Archive) Close() error { return a.from.Close() }
+
+// inOrder reads the wanted members by name, for archives that can be read at
+// any place, and takes from want what was answered.
+func inOrder(ctx context.Context, want map[string]int64, one func(context.Context, string, int64) ([]byte, error), yield func(string, []byte, error)) error {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		size := want[name]
+		delete(want, name)
+		data, err := one(ctx, name, size)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+		yield(name, data, err)
+	}
+	return nil
+}
 
 // exactly reads a member of a known size.
 func exactly(r io.Reader, size int64) ([]byte, error) {

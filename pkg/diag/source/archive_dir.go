@@ -2,10 +2,8 @@ package source
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 )
 
 // dirMembers is a folder on disk. os.Root keeps every name and link inside it.
@@ -40,24 +38,7 @@ func (d *dirMembers) index(c *catalog) error {
 }
 
 func (d *dirMembers) read(ctx context.Context, want map[string]int64, yield func(string, []byte, error)) error {
-	names := make([]string, 0, len(want))
-	for name := range want {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		size := want[name]
-		delete(want, name)
-		data, err := d.one(ctx, name, size)
-		if err != nil {
-			err = fmt.Errorf("%s: %w", name, err)
-		}
-		yield(name, data, err)
-	}
-	return nil
+	return inOrder(ctx, want, d.one, yield)
 }
 
 // one reads a file that had the given size when the folder was opened. A file

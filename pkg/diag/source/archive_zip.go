@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strings"
 )
 
@@ -81,24 +80,7 @@ func (z *zipMembers) judge(f *zip.File, mode fs.FileMode) error {
 }
 
 func (z *zipMembers) read(ctx context.Context, want map[string]int64, yield func(string, []byte, error)) error {
-	names := make([]string, 0, len(want))
-	for name := range want {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		size := want[name]
-		delete(want, name)
-		data, err := z.one(ctx, name, size)
-		if err != nil {
-			err = fmt.Errorf("%s: %w", name, err)
-		}
-		yield(name, data, err)
-	}
-	return nil
+	return inOrder(ctx, want, z.one, yield)
 }
 
 func (z *zipMembers) one(ctx context.Context, name string, size int64) ([]byte, error) {
