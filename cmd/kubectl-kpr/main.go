@@ -8,11 +8,14 @@ import (
 	"syscall"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/cli"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/host"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := cli.Execute(ctx, cli.System(), os.Args[1:])
+	env := cli.System()
+	env.Host = host.New
+	code := cli.Execute(ctx, env, os.Args[1:])
 	stop()
 	os.Exit(code)
 }

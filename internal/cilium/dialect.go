@@ -37,6 +37,12 @@ func (a Ask) Shown(binary string) string {
 	return strings.Join(words, " ")
 }
 
+// By is the same question, asked by argv and printed for people as shown.
+func (a Ask) By(shown string, argv ...string) Ask {
+	a.shown, a.Argv = shown, argv
+	return a
+}
+
 // Dialect lists every way to ask, grouped by topic in the order of
 // preference. Topics that are read from pods' logs are not in it.
 func Dialect() []Ask {

@@ -10,6 +10,9 @@ import (
 
 	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-kpr/kubectl-kpr/internal/live"
 )
 
 // Env is the world that commands see: streams, clock and environment. Tests
@@ -20,6 +23,9 @@ type Env struct {
 	Getenv func(string) string
 	// Terminal tells whether w is a terminal, and how wide.
 	Terminal func(w io.Writer) (columns int, yes bool)
+	// Host makes what --host needs, nil where that is not available: it writes
+	// to the cluster, and commands here only read.
+	Host func(*rest.Config) (live.HostRunner, error)
 }
 
 // System is the real world.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,6 +28,9 @@ func (f *sourceFlags) open(a *app) (source.Source, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
+	if f.snapshot != "" && f.host {
+		return nil, errors.New("--host: asks the hosts of a cluster, which --snapshot has none of; take the snapshot with --host")
+	}
 	if f.snapshot != "" {
 		return source.OpenSnapshot(f.snapshot)
 	}
@@ -40,6 +44,7 @@ type clusterFlags struct {
 	nodeTimeout time.Duration
 	deadline    time.Duration
 	settle      time.Duration
+	host        bool
 	progress    *progress
 }
 
@@ -48,6 +53,7 @@ func (f *clusterFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.IntVar(&f.concurrency, "concurrency", 16, "how many nodes to ask at a time")
 	fs.DurationVar(&f.nodeTimeout, "node-timeout", 20*time.Second, "how long a node may take to answer")
+	fs.BoolVar(&f.host, "host", false, "also ask each host what its agent cannot see (nftables, netfilter's flows, k3s and RKE2 files), by a pod that is removed again")
 	fs.DurationVar(&f.deadline, "deadline", 2*time.Minute, "how long the whole run may take; a report appears by then")
 }
 
@@ -85,9 +91,19 @@ func (f *clusterFlags) cluster(a *app) (*live.Source, error) {
 	if a.flags.Context != nil && *a.flags.Context != "" {
 		name = *a.flags.Context
 	}
+	var host live.HostRunner
+	if f.host {
+		if a.env.Host == nil {
+			return nil, errors.New("--host: not available in this build")
+		}
+		if host, err = a.env.Host(config); err != nil {
+			return nil, err
+		}
+		_, _ = fmt.Fprintln(a.env.ErrOut, "kubectl kpr: --host runs a privileged pod on each node, one exec long; it ends by itself within 90s")
+	}
 	f.progress = newProgress(a.env)
 	return live.New(live.Options{
-		Config: config, Context: name, CiliumNamespace: f.namespace,
+		Config: config, Host: host, Context: name, CiliumNamespace: f.namespace,
 		Concurrency: f.concurrency, NodeTimeout: f.nodeTimeout,
 		Now: a.env.Now, Progress: f.progress.show,
 	})

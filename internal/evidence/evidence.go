@@ -77,6 +77,12 @@ func item(spec source.Spec) Item {
 		return it
 	}
 	it.Access = finding()
+	if ask, ok := HostAsk(spec.Topic); ok {
+		it.Live, it.Needs = ask.Shown(""), "--host"
+		it.Access = append(it.Access, hostAccess()...)
+		it.Cap, it.Timeout = hostBounds()
+		return it
+	}
 	if spec.Topic == source.AgentLog || spec.Topic == source.InitLog {
 		it.Live = "/api/v1/namespaces/NAMESPACE/pods/POD/log"
 		it.Access = append(it.Access, Access{Verb: "get", Resource: "pods", Subresource: "log", InCilium: true})
@@ -154,11 +160,23 @@ func bounds(t source.Topic) (limit int, timeout time.Duration) {
 }
 
 // All is every permission of the table once, sorted: what a role must hold
-// for everything to be read.
+// for everything to be read that needs no --host.
 func All() []Access {
+	return permissions(func(it Item) bool { return !it.Spec.Host })
+}
+
+// ForHost is what --host takes beyond All.
+func ForHost() []Access {
+	all := All()
+	return slices.DeleteFunc(permissions(func(it Item) bool { return it.Spec.Host }), func(a Access) bool { return slices.Contains(all, a) })
+}
+
+func permissions(of func(Item) bool) []Access {
 	var all []Access
 	for _, it := range Items() {
-		all = append(all, it.Access...)
+		if of(it) {
+			all = append(all, it.Access...)
+		}
 	}
 	slices.SortFunc(all, func(a, b Access) int {
 		scope := func(x Access) int {

@@ -28,9 +28,14 @@ func TestItems(t *testing.T) {
 			t.Errorf("%s: read without bounds", it.Spec.Topic)
 		}
 		for _, a := range it.Access {
-			if a.Verb != "get" && a.Verb != "list" && !(a.Verb == "create" && a.Subresource == "exec" && a.InCilium) {
+			if !it.Spec.Host && a.Verb != "get" && a.Verb != "list" && !(a.Verb == "create" && a.Subresource == "exec" && a.InCilium) {
 				t.Errorf("%s: %s is more than reading", it.Spec.Topic, a)
 			}
+		}
+	}
+	for _, a := range ForHost() {
+		if !a.InCilium {
+			t.Errorf("--host takes %s everywhere", a)
 		}
 	}
 	if _, ok := Of("nonsense"); ok {

@@ -20,22 +20,31 @@ func Markdown() string {
 	}))
 	b.WriteString("\nThe versions of the server and of its API come from `/version`, which every authenticated user may read.\n")
 	b.WriteString("\n## From each node\n\n")
-	table(&b, []string{"topic", "what", "command or API path", "since", "at most", "time", "files in a snapshot"}, rows(true, func(it Item) []string {
+	ofNode := func(it Item) []string {
 		return []string{code(string(it.Spec.Topic)), it.Spec.Doc, live(it), it.Needs, size(it.Cap), patience(it.Timeout), files(it)}
-	}))
+	}
+	head := []string{"topic", "what", "command or API path", "since", "at most", "time", "files in a snapshot"}
+	table(&b, head, rows(true, ofNode))
 	b.WriteString("\n`cilium-dbg` is `cilium` where the agent is older than 1.15.\n")
 	b.WriteString("\n## Permissions\n\n")
-	var perms [][]string
-	for _, a := range All() {
+	table(&b, []string{"permission", "where"}, wanted(All()))
+	b.WriteString("\nA WebSocket begins with a GET and so needs `get pods/exec` beside `create`; with `create` alone the older SPDY protocol is used.\n")
+	b.WriteString("\n## With --host\n\nWhat needs `--host` is read from the host itself. For each node a Job makes one privileged pod from the agent's own image, asks it everything in one exec, and is\n" +
+		"deleted again; whatever becomes of the client, the pod ends within 90 seconds and the Job goes with it. It takes these permissions beyond those above:\n\n")
+	table(&b, []string{"permission", "where"}, wanted(ForHost()))
+	return b.String()
+}
+
+func wanted(all []Access) [][]string {
+	var out [][]string
+	for _, a := range all {
 		scope := "whole cluster"
 		if a.InCilium {
 			scope = "Cilium's namespace"
 		}
-		perms = append(perms, []string{code(a.String()), scope})
+		out = append(out, []string{code(a.String()), scope})
 	}
-	table(&b, []string{"permission", "where"}, perms)
-	b.WriteString("\nA WebSocket begins with a GET and so needs `get pods/exec` beside `create`; with `create` alone the older SPDY protocol is used.\n")
-	return b.String()
+	return out
 }
 
 func rows(node bool, cells func(Item) []string) [][]string {

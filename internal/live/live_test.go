@@ -251,7 +251,7 @@ func TestAbsentCommands(t *testing.T) {
 	server := livetest.New(t)
 	a := server.AddAgent("n1", "1.16.3", map[string]livetest.Recording{statusCmd: {Stdout: "{}"}})
 	all := collect(t, open(t, server, nil), on("n1", source.Status, source.Listeners, source.FrontendsTable)...)
-	for topic, words := range map[source.Topic]string{source.Listeners: "not in the agent's image", source.FrontendsTable: "needs Cilium 1.18, the agent is 1.16.3"} {
+	for topic, words := range map[source.Topic]string{source.Listeners: "the command is not there", source.FrontendsTable: "needs Cilium 1.18, the agent is 1.16.3"} {
 		g := all[on("n1", topic)[0]]
 		if !errors.Is(g.err, source.ErrAbsent) || !strings.Contains(fmt.Sprint(g.err), words) {
 			t.Errorf("%s: %v", topic, g.err)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
@@ -27,6 +28,22 @@ type question struct {
 
 // node answers all queries about one node.
 func (s *Source) node(ctx context.Context, r *roster, node string, qs []source.Query, give func(source.Artifact, error)) {
+	var ofAgent, ofHost []source.Query
+	for _, q := range qs {
+		if spec, _ := source.SpecOf(q.Topic); spec.Host {
+			ofHost = append(ofHost, q)
+		} else {
+			ofAgent = append(ofAgent, q)
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { s.host(ctx, r, node, ofHost, give) })
+	s.agent(ctx, r, node, ofAgent, give)
+	wg.Wait()
+}
+
+// agent answers the queries about one node that its agent's pod can answer.
+func (s *Source) agent(ctx context.Context, r *roster, node string, qs []source.Query, give func(source.Artifact, error)) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.NodeTimeout)
 	defer cancel()
 	refuse := func(q source.Query, err error) {
@@ -124,14 +141,6 @@ func (s *Source) attempt(ctx context.Context, agent cilium.Agent, qs []question)
 	random := make([]byte, 16)
 	_, _ = rand.Read(random) // never fails, see crypto/rand
 	nonce := hex.EncodeToString(random)
-	commands := make([]command, len(qs))
-	limits := exec.Limits{Stdout: frameRoom, Stderr: frameRoom}
-	for i, q := range qs {
-		commands[i] = command{argv: q.ask.Argv, limit: q.item.Cap, timeout: q.item.Timeout}
-		limits.Stdout += q.item.Cap + frameRoom
-		limits.Stderr += errCap + frameRoom
-	}
-	limits.Stdout = min(limits.Stdout, nodeCap)
 	// The node's clock must be up before ours is, so that what its last
 	// commands said still comes home.
 	budget := s.options.NodeTimeout
@@ -139,14 +148,11 @@ func (s *Source) attempt(ctx context.Context, agent cilium.Agent, qs []question)
 		budget = time.Until(deadline)
 	}
 	budget -= min(3*time.Second, budget/4)
-	result, err := s.exec.Run(ctx, exec.Target{Namespace: agent.Namespace, Pod: agent.Pod, Container: agent.Container},
-		scriptArgv(nonce, budget, commands), limits)
-	out, binary := frames(result.Stdout, nonce, len(qs))
-	errs, _ := frames(result.Stderr, nonce, len(qs))
-	replies := make([]reply, len(qs))
-	for i := range qs {
-		replies[i] = reply{out: out[i], stderr: errs[i].data, err: err, read: s.options.Now(),
-			origin: qs[i].ask.Shown(cmp.Or(cilium.PlainLine(binary, 32), "cilium-dbg")) + " in pod " + agent.Namespace + "/" + agent.Pod}
+	argv, limits := scriptOf(qs, nonce, budget)
+	result, err := s.exec.Run(ctx, exec.Target{Namespace: agent.Namespace, Pod: agent.Pod, Container: agent.Container}, argv, limits)
+	replies := repliesOf(result, err, nonce, qs, s.options.Now())
+	for i := range replies {
+		replies[i].origin = qs[i].ask.Shown(cmp.Or(cilium.PlainLine(replies[i].binary, 32), "cilium-dbg")) + " in pod " + agent.Namespace + "/" + agent.Pod
 	}
 	return replies, err
 }

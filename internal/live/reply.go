@@ -18,6 +18,7 @@ type reply struct {
 	stderr []byte
 	err    error // why the exec ended before its script did, nil if it did not
 	origin string
+	binary string // the agent's command line, as the script found it
 	read   time.Time
 }
 
@@ -61,7 +62,7 @@ func (r reply) failed(q question) error {
 	text := string(r.stderr[:min(len(r.stderr), 4096)]) + "\n" + string(r.out.data[:min(len(r.out.data), 4096)])
 	switch {
 	case r.out.code == 127 || r.out.code == 126:
-		return fmt.Errorf("command is not in the agent's image%s: %w", r.said(), source.ErrAbsent)
+		return fmt.Errorf("the command is not there%s: %w", r.said(), source.ErrAbsent)
 	case strings.Contains(text, "unknown command"), strings.Contains(text, "unknown flag"), strings.Contains(text, "unknown shorthand flag"):
 		return fmt.Errorf("this version does not know the command%s: %w", r.said(), source.ErrAbsent)
 	case strings.Contains(text, "Is the agent running?"):

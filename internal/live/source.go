@@ -34,6 +34,9 @@ type Options struct {
 	Concurrency int           // nodes asked at a time, 16 if zero
 	NodeTimeout time.Duration // for everything asked of one node, 20 s if zero
 
+	// Host, if not nil, is asked what only the hosts show.
+	Host HostRunner
+
 	Now func() time.Time // time.Now if nil
 	// Progress, if not nil, is called after each node, never concurrently.
 	Progress func(done, total int)

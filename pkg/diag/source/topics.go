@@ -55,6 +55,13 @@ const (
 	InitLog        Topic = "init-log" // Arg is the init container's name
 )
 
+// Topics of a node that only its host can tell, see Spec.Host.
+const (
+	NFTRuleset    Topic = "nft-list-ruleset"
+	HostConntrack Topic = "conntrack"
+	RancherConfig Topic = "rancher-config"
+)
+
 // Form is one shape in which a topic may be held: a file of that stem and
 // format. The stem is the command line in words.
 type Form struct {
@@ -72,6 +79,9 @@ type Spec struct {
 	// Recorded: no running cluster is asked for it, for what it would cost or
 	// because no one command tells it. Snapshots may hold it.
 	Recorded bool
+	// Host: the agent's pod does not reach it. A running cluster is asked for
+	// it only where the user allows a pod on each host.
+	Host bool
 }
 
 // TakesArg reports whether a query of the topic needs an Arg.
@@ -95,6 +105,11 @@ func text(t Topic, doc string, more ...string) Spec {
 
 func recorded(s Spec) Spec {
 	s.Recorded = true
+	return s
+}
+
+func host(s Spec) Spec {
+	s.Host = true
 	return s
 }
 
@@ -142,6 +157,9 @@ func specs() []Spec {
 		recorded(text(BGPRoutes, "routes of the node's BGP speaker")),
 		agentLog,
 		initLog,
+		host(text(NFTRuleset, "nftables: the names of all tables, and kube-proxy's own", "nft-ruleset")),
+		host(text(HostConntrack, "UDP flows that netfilter tracks", "conntrack-L")),
+		host(text(RancherConfig, "configuration files of k3s or RKE2, reduced to what concerns Services")),
 	}
 }
 
