@@ -37,3 +37,22 @@ esac
 done
 exit 0
 `
+
+// APIPump is a bash program that connects its streams to the API server which
+// the agent itself dials: the address in its environment, where Kubernetes puts
+// the ClusterIP and KPR's settings put a direct one, or the given one.
+//
+//	bash -c APIPump kpr [HOST PORT]
+//
+// It prints "HOST PORT", then "open" once it is connected, and from there on
+// what comes back. A connection that fails ends it with exit code 1 and bash's
+// own words on stderr. It ends when its input does.
+const APIPump = `h=${1:-$KUBERNETES_SERVICE_HOST} p=${2:-$KUBERNETES_SERVICE_PORT}
+printf '%s %s\n' "$h" "$p"
+exec 3<>"/dev/tcp/$h/$p" || exit 1
+echo open
+cat <&3 &
+cat >&3
+kill $! 2>/dev/null
+exit 0
+`

@@ -28,8 +28,8 @@ func (f *sourceFlags) open(a *app) (source.Source, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
-	if f.snapshot != "" && f.host {
-		return nil, errors.New("--host: asks the hosts of a cluster, which --snapshot has none of; take the snapshot with --host")
+	if f.snapshot != "" && (f.host || f.probeAPI) {
+		return nil, errors.New("--host and --probe-api: ask a running cluster, which --snapshot is not; take the snapshot with them")
 	}
 	if f.snapshot != "" {
 		return source.OpenSnapshot(f.snapshot)
@@ -45,6 +45,7 @@ type clusterFlags struct {
 	deadline    time.Duration
 	settle      time.Duration
 	host        bool
+	probeAPI    bool
 	progress    *progress
 }
 
@@ -54,6 +55,7 @@ func (f *clusterFlags) add(cmd *cobra.Command) {
 	fs.IntVar(&f.concurrency, "concurrency", 16, "how many nodes to ask at a time")
 	fs.DurationVar(&f.nodeTimeout, "node-timeout", 20*time.Second, "how long a node may take to answer")
 	fs.BoolVar(&f.host, "host", false, "also ask each host what its agent cannot see (nftables, netfilter's flows, k3s and RKE2 files), by a pod that is removed again")
+	fs.BoolVar(&f.probeAPI, "probe-api", false, "also send one request to the API server from each node, at the address its agent dials, with your credentials")
 	fs.DurationVar(&f.deadline, "deadline", 2*time.Minute, "how long the whole run may take; a report appears by then")
 }
 
@@ -103,7 +105,7 @@ func (f *clusterFlags) cluster(a *app) (*live.Source, error) {
 	}
 	f.progress = newProgress(a.env)
 	return live.New(live.Options{
-		Config: config, Host: host, Context: name, CiliumNamespace: f.namespace,
+		Config: config, Host: host, ProbeAPI: f.probeAPI, Context: name, CiliumNamespace: f.namespace,
 		Concurrency: f.concurrency, NodeTimeout: f.nodeTimeout,
 		Now: a.env.Now, Progress: f.progress.show,
 	})

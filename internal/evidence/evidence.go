@@ -90,12 +90,19 @@ func item(spec source.Spec) Item {
 		return it
 	}
 	ask, ok := cilium.AskFor(spec.Topic)
+	if spec.Topic == source.APIProbe {
+		ask, ok = cilium.Ask{}.By("GET https://ADDRESS/readyz through bash over /dev/tcp, TLS and credentials on this side", "bash"), true
+	}
 	if !ok {
 		return it
 	}
 	it.Live = ask.Shown("cilium-dbg")
 	if v := ask.Needs.Since(); v != "" {
 		it.Needs = "Cilium " + v + " or later"
+	}
+	if spec.Probe {
+		it.Needs = "--probe-api"
+		it.Access = append(it.Access, Access{Verb: "get", Resource: "configmaps", Name: "kube-root-ca.crt", InCilium: true})
 	}
 	// A WebSocket begins with a GET, which RBAC sees as get; without it SPDY
 	// serves, at the price of one refused request for each run.
@@ -162,13 +169,18 @@ func bounds(t source.Topic) (limit int, timeout time.Duration) {
 // All is every permission of the table once, sorted: what a role must hold
 // for everything to be read that needs no --host.
 func All() []Access {
-	return permissions(func(it Item) bool { return !it.Spec.Host })
+	return permissions(func(it Item) bool { return !it.Spec.Host && !it.Spec.Probe })
 }
 
 // ForHost is what --host takes beyond All.
-func ForHost() []Access {
+func ForHost() []Access { return beyond(func(it Item) bool { return it.Spec.Host }) }
+
+// ForProbe is what --probe-api takes beyond All.
+func ForProbe() []Access { return beyond(func(it Item) bool { return it.Spec.Probe }) }
+
+func beyond(of func(Item) bool) []Access {
 	all := All()
-	return slices.DeleteFunc(permissions(func(it Item) bool { return it.Spec.Host }), func(a Access) bool { return slices.Contains(all, a) })
+	return slices.DeleteFunc(permissions(of), func(a Access) bool { return slices.Contains(all, a) })
 }
 
 func permissions(of func(Item) bool) []Access {

@@ -68,8 +68,18 @@ func (s *Source) agent(ctx context.Context, r *roster, node string, qs []source.
 			give(a, err)
 			continue
 		}
+		if q.Topic == source.APIProbe && agent.Running {
+			a, err := s.apiProbe(ctx, r, agent, q)
+			if err != nil {
+				a, err = source.Artifact{Query: q}, fmt.Errorf("%s on %s: %w", q.Topic, node, err)
+			}
+			give(a, err)
+			continue
+		}
 		how, ok := cilium.AskFor(q.Topic)
 		switch {
+		case q.Topic == source.APIProbe && !agent.Running:
+			refuse(q, fmt.Errorf("no running agent: %s: %w", agent.Reason, source.ErrUnreachable))
 		case !ok:
 			refuse(q, fmt.Errorf("no command tells it: %w", source.ErrAbsent))
 		case how.Needs != 0 && caps.Has(how.Needs) == lb.No:

@@ -36,6 +36,8 @@ type Options struct {
 
 	// Host, if not nil, is asked what only the hosts show.
 	Host HostRunner
+	// ProbeAPI allows requests to the API server from each node.
+	ProbeAPI bool
 
 	Now func() time.Time // time.Now if nil
 	// Progress, if not nil, is called after each node, never concurrently.

@@ -55,12 +55,32 @@ const (
 	InitLog        Topic = "init-log" // Arg is the init container's name
 )
 
+// Topics of a node about netfilter and IPVS. Those named by a table are
+// listings of it alone, as people paste them.
+const (
+	IPAddr          Topic = "ip-addr"
+	IPVS            Topic = "ip-vs"
+	IPSets          Topic = "ipset-list"
+	IPTablesVersion Topic = "iptables-version"
+	IPTablesNAT     Topic = "iptables-nat"
+	IPTablesMangle  Topic = "iptables-mangle"
+	IPTablesFilter  Topic = "iptables-filter"
+	IPTablesRows    Topic = "iptables-counters"
+	IPTablesNAT6    Topic = "ip6tables-nat"
+	IPTablesMangle6 Topic = "ip6tables-mangle"
+	IPTablesFilter6 Topic = "ip6tables-filter"
+)
+
 // Topics of a node that only its host can tell, see Spec.Host.
 const (
 	NFTRuleset    Topic = "nft-list-ruleset"
 	HostConntrack Topic = "conntrack"
 	RancherConfig Topic = "rancher-config"
 )
+
+// APIProbe is what became of a request to the API server from a node, see
+// Spec.Probe.
+const APIProbe Topic = "api-probe"
 
 // Form is one shape in which a topic may be held: a file of that stem and
 // format. The stem is the command line in words.
@@ -82,6 +102,9 @@ type Spec struct {
 	// Host: the agent's pod does not reach it. A running cluster is asked for
 	// it only where the user allows a pod on each host.
 	Host bool
+	// Probe: it is found out by sending something, which is done only where the
+	// user asks for it.
+	Probe bool
 }
 
 // TakesArg reports whether a query of the topic needs an Arg.
@@ -101,6 +124,15 @@ func text(t Topic, doc string, more ...string) Spec {
 		s.Forms = append(s.Forms, Form{stem, Text, ".txt"})
 	}
 	return s
+}
+
+// listing is one table as -S or -L lists it, of whichever back end.
+func listing(t Topic, tool, table string) Spec {
+	more := []string{tool + "-" + table + "-S", tool + "-" + table + "-L", tool + "-t-" + table + "-S", tool + "-t-" + table + "-L"}
+	if table == "filter" { // the table that is listed when none is named
+		more = append(more, tool+"-S", tool+"-L")
+	}
+	return text(t, tool+" rules of the table "+table+", listed", more...)
 }
 
 func recorded(s Spec) Spec {
@@ -153,10 +185,22 @@ func specs() []Spec {
 		text(LegacySave, "iptables rules of the legacy back end"),
 		text(NFTSave6, "ip6tables rules of the nft back end", "ip6tables-save"),
 		text(LegacySave6, "ip6tables rules of the legacy back end"),
+		text(IPAddr, "network devices and their addresses", "ip-br-addr", "ip-a"),
+		text(IPVS, "virtual servers of IPVS", "ipvsadm", "ipvsadm-Ln"),
+		recorded(text(IPSets, "names of IP sets", "ipset", "ipset-list-n")),
+		recorded(text(IPTablesVersion, "versions of the host's and the agent's iptables", "iptables-V")),
+		recorded(listing(IPTablesNAT, "iptables", "nat")),
+		recorded(listing(IPTablesMangle, "iptables", "mangle")),
+		recorded(listing(IPTablesFilter, "iptables", "filter")),
+		recorded(text(IPTablesRows, "rows of kube-proxy with their counters")),
+		recorded(listing(IPTablesNAT6, "ip6tables", "nat")),
+		recorded(listing(IPTablesMangle6, "ip6tables", "mangle")),
+		recorded(listing(IPTablesFilter6, "ip6tables", "filter")),
 		recorded(mapCounts),
 		recorded(text(BGPRoutes, "routes of the node's BGP speaker")),
 		agentLog,
 		initLog,
+		{Topic: APIProbe, Node: true, Probe: true, Doc: "a request to the API server from the node, at the address its agent dials", Forms: []Form{{string(APIProbe), JSON, ".json"}}},
 		host(text(NFTRuleset, "nftables: the names of all tables, and kube-proxy's own", "nft-ruleset")),
 		host(text(HostConntrack, "UDP flows that netfilter tracks", "conntrack-L")),
 		host(text(RancherConfig, "configuration files of k3s or RKE2, reduced to what concerns Services")),
