@@ -12,15 +12,15 @@ import (
 // folder right below it. Rooms that are not built yet do no harm.
 func Floors() [][]string {
 	return [][]string{
-		{"pkg/diag/lb", "pkg/diag/agent", "internal/version"}, // pure values
+		{"pkg/diag/lb", "pkg/diag/agent", "internal/version", "internal/yamlfile"}, // pure values
 		{"pkg/diag/source"},
 		{"pkg/exec", "internal/kube", "internal/redact"},
-		{"internal/cilium", "internal/helm", "internal/kube/write"},
+		{"internal/cilium", "internal/netfilter", "internal/helm", "internal/rancher", "internal/kube/write"},
 		{"internal/distro"},
 		{"pkg/diag/fact"},
 		{"internal/evidence"},
 		{"pkg/diag"},
-		{"pkg/diag/trace", "pkg/diag/checks/*", "internal/plan"},
+		{"pkg/diag/trace", "pkg/diag/checks/*", "pkg/diag/lint", "internal/plan"},
 		{"pkg/diag/checks"}, // the one sorted list of them
 		{"pkg/diag/report"},
 		{"internal/live", "internal/sysdump"},

@@ -35,6 +35,7 @@ var decoders = map[string]func([]byte) (any, *tally, error){
 	"bpf-lb-list-revnat.json":        plain(DecodeMapRevNATJSON),
 	"bpf-lb-list-revnat.txt":         counted(mapRevNATText),
 	"shell-db-show-frontends.json":   plain(DecodeFrontendsTableJSON),
+	"shell-db-prefix-frontends.json": plain(DecodeServiceTablesJSON),
 	"shell-db-show-frontends.txt":    counted(frontendsTableText),
 	"shell-lb-maps-dump.txt":         counted(mapsDump),
 	"lrp-list.txt":                   counted(redirectList),

@@ -95,6 +95,11 @@ func Dialect() []Ask {
 		save.MayBeEmpty = true
 		asks = append(asks, save)
 	}
+	// The kernel's own list, which is there only once IPVS was used; it needs no
+	// ipvsadm, which the agent's image does not have.
+	ipvs := asText(source.IPVS, string(source.IPVS), "bash", "-c", "cat /proc/net/ip_vs 2>&-||:")
+	ipvs.MayBeEmpty, ipvs.shown = true, "cat /proc/net/ip_vs"
+	asks = append(asks, ipvs, asText(source.IPAddr, string(source.IPAddr), "ip", "-br", "addr"))
 	slices.SortStableFunc(asks, func(a, b Ask) int { return strings.Compare(string(a.Topic), string(b.Topic)) })
 	return asks
 }

@@ -19,7 +19,7 @@ func TestDialectCoversTheNodesTopics(t *testing.T) {
 	for _, spec := range source.Topics() {
 		ask, ok := AskFor(spec.Topic)
 		log := spec.Topic == source.AgentLog || spec.Topic == source.InitLog
-		if ok != (spec.Node && !log && !spec.Recorded) {
+		if ok != (spec.Node && !log && !spec.Recorded && !spec.Host && !spec.Probe) {
 			t.Errorf("%s: asked by a command: %v", spec.Topic, ok)
 		}
 		if ok && ask.Topic != spec.Topic {
@@ -44,6 +44,7 @@ func TestShown(t *testing.T) {
 		source.FrontendsTable: "cilium-dbg shell -- db/show frontends",
 		source.NFTSave:        "iptables-nft-save -c",
 		source.LegacySave6:    "ip6tables-legacy-save -c",
+		source.IPVS:           "cat /proc/net/ip_vs",
 		source.ProxyMode:      "GET http://127.0.0.1:10249/proxyMode, then on [::1], by bash over /dev/tcp",
 	} {
 		if ask, _ := AskFor(topic); ask.Shown("cilium-dbg") != want {

@@ -50,6 +50,7 @@ func FuzzMapRangesJSON(f *testing.F)      { fuzz(f, "bpf-lb-list-source-ranges.j
 func FuzzMapRangesText(f *testing.F)      { fuzz(f, "bpf-lb-list-source-ranges.txt") }
 func FuzzMapRevNATJSON(f *testing.F)      { fuzz(f, "bpf-lb-list-revnat.json") }
 func FuzzMapRevNATText(f *testing.F)      { fuzz(f, "bpf-lb-list-revnat.txt") }
+func FuzzServiceTablesJSON(f *testing.F)  { fuzz(f, "shell-db-prefix-frontends.json") }
 func FuzzFrontendsTableJSON(f *testing.F) { fuzz(f, "shell-db-show-frontends.json") }
 func FuzzFrontendsTableText(f *testing.F) { fuzz(f, "shell-db-show-frontends.txt") }
 func FuzzMapsDump(f *testing.F)           { fuzz(f, "shell-lb-maps-dump.txt") }

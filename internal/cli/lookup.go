@@ -19,6 +19,10 @@ type lookup struct {
 	app     *app
 	command string
 	nodes   bool // the report shows the nodes
+	residue bool // the report shows what kube-proxy has on each node
+	// settings, if not nil, makes the report compare what agents were told with
+	// what they run.
+	settings *settingsOf
 
 	from   sourceFlags
 	which  nodeFlags
@@ -55,9 +59,20 @@ func (l *lookup) run(ctx context.Context, checks []*diag.Check) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, l.from.deadline)
 	defer cancel()
-	done, err := diag.Do(bounded, src, sel, checks, report.Facts(l.nodes)...)
+	shown := report.Facts(l.nodes)
+	if l.residue {
+		shown = report.ResidueFacts()
+	}
+	if l.settings != nil {
+		shown = report.SettingFacts()
+	}
+	done, err := diag.Do(bounded, src, sel, checks, shown...)
 	if err == nil {
 		done.Settle(bounded, src, l.from.settle)
+	}
+	var chart *report.Chart
+	if err == nil && l.settings != nil {
+		chart, err = l.settings.beside(bounded, src, done)
 	}
 	l.from.progress.clear()
 	if err != nil {
@@ -67,8 +82,8 @@ func (l *lookup) run(ctx context.Context, checks []*diag.Check) error {
 		return ctx.Err()
 	}
 	return l.output.write(l.app.env, report.Build(done, report.Options{
-		Command: l.command, Tool: version.String(), Now: l.app.env.Now(), FailOn: failOn, Nodes: l.nodes,
-		Waivers: waivers, Baseline: baseline,
+		Command: l.command, Tool: version.String(), Now: l.app.env.Now(), FailOn: failOn, Nodes: l.nodes, Residue: l.residue,
+		Waivers: waivers, Baseline: baseline, Settings: l.settings != nil, Chart: chart,
 	}))
 }
 

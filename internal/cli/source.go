@@ -40,6 +40,7 @@ func (f *sourceFlags) open(a *app) (source.Source, error) {
 // clusterFlags say how to treat a running cluster.
 type clusterFlags struct {
 	namespace   string
+	within      string // the namespace that is enough, see live.Options
 	concurrency int
 	nodeTimeout time.Duration
 	deadline    time.Duration
@@ -105,7 +106,7 @@ func (f *clusterFlags) cluster(a *app) (*live.Source, error) {
 	}
 	f.progress = newProgress(a.env)
 	return live.New(live.Options{
-		Config: config, Host: host, ProbeAPI: f.probeAPI, Context: name, CiliumNamespace: f.namespace,
+		Config: config, Host: host, ProbeAPI: f.probeAPI, Within: f.within, Context: name, CiliumNamespace: f.namespace,
 		Concurrency: f.concurrency, NodeTimeout: f.nodeTimeout,
 		Now: a.env.Now, Progress: f.progress.show,
 	})

@@ -102,13 +102,6 @@ func (l *tracing) run(ctx context.Context, arg string) error {
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}
-	src, err := l.from.open(l.app)
-	if err != nil {
-		return err
-	}
-	if c, ok := src.(io.Closer); ok {
-		defer func() { _ = c.Close() }()
-	}
 	bounded, cancel := context.WithTimeout(ctx, l.from.deadline)
 	defer cancel()
 	if l.from.snapshot == "" && from.Kind == trace.PodClient {
@@ -120,7 +113,12 @@ func (l *tracing) run(ctx context.Context, arg string) error {
 	if from.Node != "" && len(sel.Nodes) == 0 && sel.Labels == nil {
 		sel.Nodes = []string{from.Node}
 	}
-	d, err := l.follow(bounded, src, sel, failOn, target, from)
+	sel.Within = target.Narrow()
+	d, err := l.follow(bounded, sel, failOn, target, from)
+	if errors.Is(err, errShared) {
+		sel.Within = ""
+		d, err = l.follow(bounded, sel, failOn, target, from)
+	}
 	l.from.progress.clear()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -131,13 +129,28 @@ func (l *tracing) run(ctx context.Context, arg string) error {
 	return l.output.write(l.app.env, d)
 }
 
+// errShared: the namespace of the Service alone does not tell who has its
+// addresses.
+var errShared = errors.New("an address is wanted in two namespaces")
+
 // follow traces, and on a running cluster looks a second time where a layer is
 // behind, for it may be about to catch up.
-func (l *tracing) follow(ctx context.Context, src source.Source, sel diag.Selection, failOn diag.Severity, target trace.Target, from trace.Client) (*report.Document, error) {
+func (l *tracing) follow(ctx context.Context, sel diag.Selection, failOn diag.Severity, target trace.Target, from trace.Client) (*report.Document, error) {
+	l.from.within = sel.Within
+	src, err := l.from.open(l.app)
+	if err != nil {
+		return nil, err
+	}
+	if c, ok := src.(io.Closer); ok {
+		defer func() { _ = c.Close() }()
+	}
 	facts := append(report.Facts(true), trace.Facts()...)
 	done, err := diag.Do(ctx, src, sel, nil, facts...)
 	if err != nil {
 		return nil, err
+	}
+	if sel.Within != "" && trace.Shared(done.Store.Cluster(), target) {
+		return nil, errShared
 	}
 	t, err := trace.Of(done.Store.Cluster(), target, from)
 	if err != nil {

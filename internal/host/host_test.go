@@ -72,22 +72,22 @@ func waiting(reason, message string) corev1.Pod {
 func TestRefusals(t *testing.T) {
 	none := func(int) []corev1.Pod { return nil }
 	for name, test := range map[string]struct {
-		cluster cluster
+		cluster *cluster
 		class   error
 		words   string
 		left    bool // nothing to delete
 	}{
-		"the user may not": {cluster{refuse: 403, pods: none}, source.ErrForbidden, "create jobs.batch", true},
-		"pod security refuses": {cluster{pods: none, events: []corev1.Event{{Message: `pods "x" is forbidden: violates PodSecurity "baseline:latest": privileged`}}},
+		"the user may not": {&cluster{refuse: 403, pods: none}, source.ErrForbidden, "create jobs.batch", true},
+		"pod security refuses": {&cluster{pods: none, events: []corev1.Event{{Message: `pods "x" is forbidden: violates PodSecurity "baseline:latest": privileged`}}},
 			source.ErrForbidden, `violates PodSecurity "baseline:latest"`, false},
-		"the controller is silent": {cluster{pods: none}, source.ErrUnreachable, `not created yet when time was up (the API server warned: would violate PodSecurity`, false},
-		"the image is not there":   {cluster{pods: func(int) []corev1.Pod { return []corev1.Pod{waiting("ErrImagePull", "no such image")} }}, source.ErrUnreachable, "ErrImagePull: no such image", false},
-		"the pod failed": {cluster{pods: func(int) []corev1.Pod { return []corev1.Pod{{Status: corev1.PodStatus{Phase: corev1.PodFailed}}} }},
+		"the controller is silent": {&cluster{pods: none}, source.ErrUnreachable, `not created yet when time was up (the API server warned: would violate PodSecurity`, false},
+		"the image is not there":   {&cluster{pods: func(int) []corev1.Pod { return []corev1.Pod{waiting("ErrImagePull", "no such image")} }}, source.ErrUnreachable, "ErrImagePull: no such image", false},
+		"the pod failed": {&cluster{pods: func(int) []corev1.Pod { return []corev1.Pod{{Status: corev1.PodStatus{Phase: corev1.PodFailed}}} }},
 			source.ErrUnreachable, "is failed", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := test.cluster
-			server := httptest.NewServer(&c)
+			server := httptest.NewServer(c)
 			defer server.Close()
 			r, err := New(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
 			if err != nil {

@@ -50,7 +50,7 @@ func (s *Source) host(ctx context.Context, r *roster, node string, qs []source.Q
 		case !ok || image == "":
 			refuse(q, fmt.Errorf("no command and image to ask the host with: %w", source.ErrAbsent))
 		default:
-			ask = append(ask, question{q, how, item})
+			ask = append(ask, question{q, how, item, nil})
 		}
 	}
 	if len(ask) == 0 {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/evidence"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/kube"
@@ -24,6 +26,7 @@ type question struct {
 	query source.Query
 	ask   cilium.Ask
 	item  evidence.Item
+	whole *question // what to ask where this version does not know ask, or nil
 }
 
 // node answers all queries about one node.
@@ -87,13 +90,25 @@ func (s *Source) agent(ctx context.Context, r *roster, node string, qs []source.
 		case !agent.Running:
 			refuse(q, fmt.Errorf("no running agent: %s: %w", agent.Reason, source.ErrUnreachable))
 		default:
-			ask = append(ask, question{q, how, item})
+			ask = append(ask, s.narrowed(question{q, how, item, nil}, caps))
 		}
 	}
 	if len(ask) > 0 {
 		slices.SortStableFunc(ask, func(a, b question) int { return cmp.Compare(turn(a.query.Topic), turn(b.query.Topic)) })
 		s.askAgent(ctx, agent, ask, give)
 	}
+}
+
+// narrowed is the question about one namespace, where that is all that is
+// wanted and the agent's version is known to have the tables for it.
+func (s *Source) narrowed(q question, caps cilium.Capabilities) question {
+	narrow, ok := q.ask.Within(s.options.Within)
+	if !ok || caps.Has(narrow.Needs) != lb.Yes || len(validation.IsDNS1123Label(s.options.Within)) > 0 {
+		return q
+	}
+	whole := q
+	q.ask, q.whole = narrow, &whole
+	return q
 }
 
 // turn orders the questions to a node: what most verdicts need comes first, so
@@ -136,6 +151,10 @@ func (s *Source) askAgent(ctx context.Context, agent cilium.Agent, qs []question
 				continue
 			}
 			a, err := replies[i].artifact(q)
+			if err != nil && q.whole != nil && replies[i].out.ended && ctx.Err() == nil {
+				left = append(left, *q.whole)
+				continue
+			}
 			if err != nil {
 				err = fmt.Errorf("%s on %s: %w", q.query.Topic, agent.Node, err)
 			}

@@ -34,6 +34,9 @@ type Options struct {
 	Concurrency int           // nodes asked at a time, 16 if zero
 	NodeTimeout time.Duration // for everything asked of one node, 20 s if zero
 
+	// Within is a namespace: where the agent's version can, its list of
+	// frontends is read for the Services in it only. "" reads all.
+	Within string
 	// Host, if not nil, is asked what only the hosts show.
 	Host HostRunner
 	// ProbeAPI allows requests to the API server from each node.

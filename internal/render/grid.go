@@ -41,6 +41,10 @@ func (p page) grid() {
 
 // nodes has a row for each node.
 func (p page) nodes() {
+	if p.d.Nodes[0].Residue != nil {
+		p.residue()
+		return
+	}
 	var rows [][]string
 	for _, n := range p.d.Nodes {
 		mode, devices := report.NotKnown, ""

@@ -24,6 +24,7 @@ func markdown(w io.Writer, d *report.Document) error {
 			}
 		}
 	}
+	settingsTable(b, p)
 	for _, g := range groups(d.Findings) {
 		_, _ = fmt.Fprintf(b, "\n## %s: %s (%s)\n\n%s\n", g.Severity, md(g.Rule), md(p.where(g)), md(g.Message))
 		for _, e := range compact(g.evidence) {

@@ -35,6 +35,7 @@ func text(w io.Writer, d *report.Document, o Options) error {
 	p.say(0, p.header())
 	p.verdict()
 	p.grid()
+	p.settings()
 	p.findings()
 	p.gaps()
 	p.notes()
@@ -50,6 +51,9 @@ func (p page) say(indent int, s string) {
 // header is the first line: what was looked at, and when.
 func (p page) header() string {
 	s := p.d.Source
+	if s.Kind == "files" {
+		return p.filesHeader()
+	}
 	where := s.Name
 	if s.Kind != "cluster" {
 		where = s.Kind + " " + s.Name
@@ -75,6 +79,15 @@ func (p page) header() string {
 	default:
 		parts = append(parts, fmt.Sprintf("recorded %s, %s ago", s.Recorded.UTC().Format(time.RFC3339),
 			duration.HumanDuration(p.d.Time.Sub(s.Recorded))))
+	}
+	return Clean(strings.Join(parts, p.sep()))
+}
+
+// filesHeader is the first line of a lint, which has no cluster to speak of.
+func (p page) filesHeader() string {
+	parts := []string{"files " + p.d.Source.Name}
+	if len(p.d.Cilium) > 0 {
+		parts = append(parts, "judged as Cilium "+strings.Join(p.d.Cilium, ", "))
 	}
 	return Clean(strings.Join(parts, p.sep()))
 }

@@ -17,6 +17,9 @@ import (
 type Selection struct {
 	Nodes  []string        // names or globs as of path.Match; empty for all
 	Labels labels.Selector // nil for all
+	// Within narrows load balancing to the Services of a namespace, see
+	// fact.Store.
+	Within string
 }
 
 // Run is a finished run: what was asked, known and found.
@@ -47,6 +50,7 @@ func Do(ctx context.Context, src source.Source, sel Selection, checks []*Check, 
 		facts = append(facts, c.Facts()...)
 	}
 	store := fact.NewStore(nodes)
+	store.Within(sel.Within)
 	if err := src.Collect(ctx, store.Queries(facts...), store.Taker(facts...)); err != nil {
 		return nil, err
 	}

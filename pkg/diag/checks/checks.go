@@ -8,7 +8,9 @@ import (
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/datapath"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/node"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/residue"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/service"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/lint"
 )
 
 // All lists the checks, sorted by name.
@@ -16,6 +18,10 @@ func All() []*diag.Check {
 	all := []*diag.Check{
 		datapath.KPRMode(),
 		node.AgentDown(),
+		residue.IPVS(),
+		residue.KubeChains(),
+		residue.NFTTable(),
+		residue.RuleLostMatch(),
 		service.Divergence(),
 		service.Excluded(),
 		service.ExpectedBehaviour(),
@@ -45,12 +51,14 @@ func All() []*diag.Check {
 	return all
 }
 
-// Rules lists the rules of all checks and the one they share, sorted by name.
+// Rules lists the rules of all checks, the one they share and those about
+// files, sorted by name.
 func Rules() []*diag.Rule {
 	rules := []*diag.Rule{diag.Incomplete}
 	for _, c := range All() {
 		rules = append(rules, c.Rules...)
 	}
-	slices.SortFunc(rules, func(a, b *diag.Rule) int { return cmp.Compare(a.Name, b.Name) })
+	rules = append(rules, lint.Rules()...)
+	slices.SortStableFunc(rules, func(a, b *diag.Rule) int { return cmp.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(rules, func(a, b *diag.Rule) bool { return a.Name == b.Name })
 }

@@ -27,7 +27,12 @@ var (
 // Facts of agents and their maps about Services.
 var (
 	// AgentFrontends is `service list`.
-	AgentFrontends = Read(source.ServiceList, byFormat(cilium.DecodeServiceListJSON, cilium.DecodeServiceListText))
+	AgentFrontends = Read(source.ServiceList, func(a source.Artifact) ([]lb.Frontend, error) {
+		if a.Stem == cilium.ServiceTablesStem {
+			return cilium.DecodeServiceTablesJSON(a.Data)
+		}
+		return byFormat(cilium.DecodeServiceListJSON, cilium.DecodeServiceListText)(a)
+	})
 	// MapRows is `bpf lb list`.
 	MapRows = Read(source.MapList, byFormat(cilium.DecodeMapListJSON, cilium.DecodeMapListText))
 	// MapSlots is `bpf lb list --frontends`.
@@ -82,17 +87,17 @@ var (
 		return desired(v, IndexAfter)
 	})
 	// AgentTable is what a node's agent believes.
-	AgentTable = Define("agent-table", true, []Named{AgentFrontends, NodeView, Capabilities}, func(v *View) (lb.Table, error) {
+	AgentTable = Define("agent-table", true, []Named{AgentFrontends, Desired, NodeView, Capabilities}, func(v *View) (lb.Table, error) {
 		frontends, err := AgentFrontends.From(v)
 		if err != nil {
 			return lb.Table{}, err
 		}
 		view, _ := NodeView.From(v)
 		can, _ := Capabilities.From(v)
-		return lb.FromAgent(frontends, view, can), nil
+		return lb.FromAgent(agentWithin(v, frontends), view, can), nil
 	})
 	// KernelTable is what a node's maps hold.
-	KernelTable = Define("kernel-table", true, []Named{MapRows, MapSlots, MapRanges, MapsDump, NodeView, Capabilities}, kernelTable)
+	KernelTable = Define("kernel-table", true, []Named{MapRows, MapSlots, MapRanges, MapsDump, Desired, AgentFrontends, NodeView, Capabilities}, kernelTable)
 )
 
 // byFormat picks the decoder for an artifact's format.
@@ -108,9 +113,10 @@ func byFormat[T any](json, text func([]byte) (T, error)) func(source.Artifact) (
 // index joins the objects. Endpoints stand in for slices only where no slices
 // were read at all.
 func index(v *View, services []corev1.Service, slices []discoveryv1.EndpointSlice, sliceErr error) (*lb.Index, error) {
-	in := lb.Inputs{Services: services, Slices: slices}
+	in := lb.Inputs{Services: inside(v, services), Slices: inside(v, slices)}
 	in.Nodes, _ = Nodes.From(v)
 	in.Pods, _ = Pods.From(v)
+	in.Pods = inside(v, in.Pods)
 	var err error
 	in.Endpoints, err = Endpoints.From(v)
 	if sliceErr != nil {
@@ -256,5 +262,5 @@ func kernelTable(v *View) (lb.Table, error) {
 	}
 	view, _ := NodeView.From(v)
 	can, _ := Capabilities.From(v)
-	return lb.FromKernel(rows, slots, extra, nil, view, can), nil
+	return lb.FromKernel(mapWithin(v, rows), slots, extra, nil, view, can), nil
 }

@@ -25,8 +25,9 @@ type Ref struct {
 
 // Store holds the facts of one run. It is not safe for concurrent use.
 type Store struct {
-	nodes []source.Node
-	cells map[cell]*entry
+	nodes  []source.Node
+	cells  map[cell]*entry
+	within string
 }
 
 type cell struct {
@@ -47,6 +48,12 @@ func NewStore(nodes []source.Node) *Store {
 	slices.SortFunc(nodes, func(a, b source.Node) int { return strings.Compare(a.Name, b.Name) })
 	return &Store{nodes: nodes, cells: map[cell]*entry{}}
 }
+
+// Within restricts what is derived of load balancing to the Services of one
+// namespace and to what stands at their addresses: who asks about one Service
+// of thousands on a thousand nodes need not compare them all. It has to be
+// called before anything is derived.
+func (s *Store) Within(namespace string) { s.within = namespace }
 
 // Queries lists what a source must be asked to know the given facts: cluster
 // topics once, node topics for each node of the store.
@@ -128,6 +135,9 @@ type View struct {
 
 // Nodes lists the nodes of the run, sorted by name.
 func (v *View) Nodes() []source.Node { return v.store.nodes }
+
+// Within is the namespace that load balancing is restricted to, "" for none.
+func (v *View) Within() string { return v.store.within }
 
 // Node is the name of the node that v looks from, "" for the cluster.
 func (v *View) Node() string { return v.node }

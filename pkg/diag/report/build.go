@@ -28,6 +28,13 @@ type Options struct {
 	FailOn  diag.Severity
 	// Nodes adds the nodes and lets the verdict speak of KPR.
 	Nodes bool
+	// Residue adds what kube-proxy has on each node, which takes ResidueFacts;
+	// a kube-proxy beside KPR then always counts as found. It implies Nodes.
+	Residue bool
+	// Settings adds the table of settings, which takes SettingFacts; Chart are
+	// the chart's values beside it, nil where nobody asked for them.
+	Settings bool
+	Chart    *Chart
 	// Waivers and Baseline take findings out of the count.
 	Waivers  []Waiver
 	Baseline *Baseline
@@ -53,7 +60,11 @@ func Build(run *diag.Run, o Options) *Document {
 	}
 	for _, r := range run.Results {
 		d.Checks = append(d.Checks, checkOf(r))
-		d.Notes = append(d.Notes, r.Notes...)
+		for _, n := range r.Notes { // checks of nodes say the same of each
+			if !slices.Contains(d.Notes, n) {
+				d.Notes = append(d.Notes, n)
+			}
+		}
 		for _, f := range r.Findings {
 			d.Findings = append(d.Findings, finding(f))
 		}
@@ -62,6 +73,13 @@ func Build(run *diag.Run, o Options) *Document {
 	compared(d, v)
 	for _, g := range diag.Gaps(run.Results) {
 		d.Gaps = append(d.Gaps, Gap{What: string(g.What), Topic: string(g.Topic), Node: g.Node, Class: g.Class, Reason: g.Reason, Checks: g.Checks})
+	}
+	if o.Residue {
+		o.Nodes = true
+		residue(d, v)
+	}
+	if o.Settings {
+		settings(d, v, o.Chart)
 	}
 	waive(d, o)
 	d.Verdict = verdict(d, o)

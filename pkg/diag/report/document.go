@@ -32,6 +32,7 @@ type Document struct {
 	NodeCount     int          `json:"nodeCount"`              // nodes looked at
 	Skipped       int          `json:"skippedNodes,omitempty"` // left out by --node or -l
 	Trace         *trace.Trace `json:"trace,omitempty"`        // of the command trace
+	Settings      *Settings    `json:"settings,omitempty"`     // of the command config
 }
 
 // Outcome is the verdict in one word.
@@ -96,6 +97,7 @@ type Node struct {
 	APIServer  string      `json:"apiServer,omitempty"`
 	KubeProxy  KubeProxy   `json:"kubeProxy"`
 	Services   *Services   `json:"services,omitempty"` // nil where the layers were not compared
+	Residue    *Residue    `json:"residue,omitempty"`  // of the command residue
 	Unknown    []string    `json:"unknown,omitempty"`  // reasons, one for each thing not known
 }
 

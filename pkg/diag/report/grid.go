@@ -25,12 +25,15 @@ type Group struct {
 	Nodes []string // sorted
 }
 
-// properties of a node, in the order of the grid. An empty value means that
-// the node has no such property (a switch that this version does not print).
-var properties = []struct {
+// property is a row of the grid. An empty value means that the node has no such
+// property (a switch that this version does not print).
+type property struct {
 	name string
 	of   func(Node) string
-}{
+}
+
+// properties of a node, in the order of the grid.
+var properties = []property{
 	{"Agent", agentWord},
 	{"Cilium", func(n Node) string { return n.Agent.Version }},
 	{"KPR mode", mode},
@@ -60,8 +63,12 @@ var properties = []struct {
 // Grid sums up the nodes: for each property the value of most nodes, and the
 // others with theirs.
 func Grid(nodes []Node) []Property {
+	rows := properties
+	if len(nodes) > 0 && nodes[0].Residue != nil {
+		rows = residueProperties
+	}
 	var out []Property
-	for _, prop := range properties {
+	for _, prop := range rows {
 		byValue := map[string][]string{}
 		for _, n := range nodes {
 			if v := prop.of(n); v != "" {

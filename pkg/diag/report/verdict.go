@@ -33,6 +33,7 @@ func verdict(d *Document, o Options) Verdict {
 		}
 		failing = failing || (s >= o.FailOn && f.Rule != diag.Incomplete.Name)
 	}
+	failing = failing || o.Residue && runsBeside(d)
 	unknown := len(d.Gaps) > 0 || slices.ContainsFunc(d.Checks, func(c Check) bool { return c.Outcome == diag.Unknown.String() })
 	switch {
 	case failing:
@@ -48,14 +49,22 @@ func verdict(d *Document, o Options) Verdict {
 // then what was found and what is not known.
 func sentence(d *Document, v Verdict, o Options) string {
 	var parts []string
-	if o.Nodes {
+	if o.Residue {
+		parts = append(parts, stateOfResidue(d)...)
+	} else if o.Nodes {
 		parts = append(parts, stateOfKPR(d.Nodes), stateOfProxy(d.Nodes), stateOfServices(d.Nodes))
+	}
+	if o.Settings {
+		parts = append(parts, stateOfSettings(d))
 	}
 	if counts := countWords(d, v); counts != "" {
 		parts = append(parts, counts)
 	}
 	if v.Outcome == OK && v.Warnings > 0 {
 		parts = append(parts, "warnings do not change the exit code (--fail-on warning)")
+	}
+	if len(parts) == 0 && d.Source.Kind == "files" {
+		parts = append(parts, "no fault found in "+d.Source.Name)
 	}
 	if len(parts) == 0 {
 		parts = append(parts, fmt.Sprintf("no fault found by %s on %s", plural(len(d.Checks)-1, "check"), plural(d.NodeCount, "node")))

@@ -70,7 +70,7 @@ type Node struct {
 
 // About says what a source is, for the first line of every report.
 type About struct {
-	Kind     string    `json:"kind"`              // cluster, snapshot, sysdump
+	Kind     string    `json:"kind"`              // cluster, snapshot, sysdump; files for what no source has read
 	Name     string    `json:"name"`              // context or path
 	Server   string    `json:"server,omitempty"`  // URL of the API server
 	Context  string    `json:"context,omitempty"` // kubeconfig context it was, or had been, read by

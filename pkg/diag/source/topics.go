@@ -201,7 +201,7 @@ func specs() []Spec {
 		agentLog,
 		initLog,
 		{Topic: APIProbe, Node: true, Probe: true, Doc: "a request to the API server from the node, at the address its agent dials", Forms: []Form{{string(APIProbe), JSON, ".json"}}},
-		host(text(NFTRuleset, "nftables: the names of all tables, and kube-proxy's own", "nft-ruleset")),
+		host(text(NFTRuleset, "nftables: the names of all tables, and kube-proxy's own", "nft-ruleset", "nft-list-tables")),
 		host(text(HostConntrack, "UDP flows that netfilter tracks", "conntrack-L")),
 		host(text(RancherConfig, "configuration files of k3s or RKE2, reduced to what concerns Services")),
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
@@ -179,4 +180,41 @@ func evidence(t *testing.T) []string {
 		dirs = append(dirs, dir)
 	}
 	return dirs
+}
+
+// A trace that looks at the namespace of its Service alone says the same as one
+// that looks at everything.
+func TestNarrowed(t *testing.T) {
+	narrowed := 0
+	for _, dir := range evidence(t) {
+		if _, err := source.OpenSnapshot(dir); err != nil {
+			continue
+		}
+		v := open(t, dir)
+		for _, target := range targets(v) {
+			if target.Narrow() == "" || trace.Shared(v, target) {
+				continue
+			}
+			narrow := openWithin(t, dir, target.Narrow())
+			for _, c := range []trace.Client{{Kind: trace.AnyClient}, {Kind: trace.OutsideClient}} {
+				want, err := trace.Of(v, target, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := trace.Of(narrow, target, c)
+				if err != nil {
+					t.Fatalf("%s: %s: %v", dir, target, err)
+				}
+				narrowed++
+				a, _ := json.MarshalIndent(want, "", " ")
+				b, _ := json.MarshalIndent(got, "", " ")
+				if string(a) != string(b) {
+					t.Errorf("%s: %s for %s (-everything +narrowed):\n%s", dir, target, c.Kind, cmp.Diff(string(a), string(b)))
+				}
+			}
+		}
+	}
+	if narrowed < 100 {
+		t.Errorf("only %d traces could be narrowed", narrowed)
+	}
 }

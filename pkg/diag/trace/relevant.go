@@ -37,16 +37,19 @@ func (t *tracer) relevant(n *node, all map[front][]instance) map[front][]instanc
 }
 
 // answersOn tells whether the node has rows of the port at its own addresses,
-// or at 0.0.0.0 or [::].
+// or at 0.0.0.0 or [::], among those that are shown: rows that only the map
+// holds, or that have no name in the agent's list, are not.
 func (n *node) answersOn(a lb.Address, ownAddresses bool) bool {
-	for _, table := range []lb.Table{n.desired, n.agent, n.kernel} {
+	for _, table := range []lb.Table{n.desired, n.agent} {
 		if !ownAddresses {
 			if rowAt(table, a) != nil {
 				return true
 			}
 			continue
 		}
-		if slices.ContainsFunc(table.Rows, func(r lb.Row) bool { return r.Expansion && surrogate(r.Address) == a }) {
+		if slices.ContainsFunc(table.Rows, func(r lb.Row) bool {
+			return r.Expansion && surrogate(r.Address) == a && r.Service != (lb.Name{})
+		}) {
 			return true
 		}
 	}

@@ -68,11 +68,16 @@ func look(t *testing.T, edits ...edit) *fact.View {
 
 func open(t *testing.T, dir string) *fact.View {
 	t.Helper()
+	return openWithin(t, dir, "")
+}
+
+func openWithin(t *testing.T, dir, namespace string) *fact.View {
+	t.Helper()
 	src, err := source.OpenSnapshot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := diag.Do(context.Background(), src, diag.Selection{}, nil, trace.Facts()...)
+	run, err := diag.Do(context.Background(), src, diag.Selection{Within: namespace}, nil, trace.Facts()...)
 	if err != nil {
 		t.Fatal(err)
 	}
