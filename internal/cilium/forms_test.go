@@ -37,6 +37,7 @@ func commonStatus(s *agent.Status) *agent.Status {
 	c := *s
 	// Text only.
 	c.ModulesDegraded, c.ClusterReachable, c.ClusterNodes, c.Unread = 0, 0, 0, nil
+	c.PodRanges = nil // of 1.9 the JSON was made here, without this part
 	// JSON only: what is excluded from masquerading by iptables.
 	if c.Masquerade.Mode == "iptables" {
 		c.Masquerade.Exclude = nil

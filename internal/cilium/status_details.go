@@ -3,6 +3,7 @@ package cilium
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"strings"
 
@@ -220,3 +221,22 @@ func socketLBOfOldVersions(s *agent.Status, details bool) {
 }
 
 var beforeSocketLBLine = regexp.MustCompile(`^v?1\.(?:9|10|11)\.`)
+
+// podRanges reads "IPv4: 6/254 allocated from 10.244.1.0/24, IPv6: …". Other
+// kinds of IPAM print no range.
+func podRanges(text string) []netip.Prefix {
+	var out []netip.Prefix
+	for word := range strings.FieldsSeq(text) {
+		if p, err := netip.ParsePrefix(strings.Trim(word, ",")); err == nil {
+			out = append(out, p.Masked())
+		}
+	}
+	return out
+}
+
+func (j statusJSON) ipam() {
+	var m struct{ Status string }
+	if j.read("ipam", &m) {
+		j.s.PodRanges = podRanges(m.Status)
+	}
+}

@@ -37,6 +37,7 @@ func DecodeStatusJSON(data []byte) (*agent.Status, error) {
 	j.replacement()
 	j.routing()
 	j.masquerade()
+	j.ipam()
 	settle(s)
 	if len(d.errs.Errors) > 0 {
 		return s, d.err()

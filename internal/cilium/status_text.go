@@ -92,6 +92,8 @@ func (t *statusReader) top(key, value string) {
 		s.HostRouting = word
 	case "Routing":
 		err = t.routing(value)
+	case "IPAM":
+		s.PodRanges = podRanges(value)
 	case "Attach Mode":
 		s.AttachMode = attachMode(value)
 	case "Device Mode":

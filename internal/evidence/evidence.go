@@ -141,6 +141,8 @@ func listed(t source.Topic) (live string, access []Access) {
 		return list("ciliumnodeconfigs")
 	case source.LocalRedirects:
 		return list("ciliumlocalredirectpolicies")
+	case source.PersistentVolumes:
+		return list("persistentvolumes")
 	case source.CiliumConfig:
 		return "/api/v1/namespaces/NAMESPACE/configmaps/cilium-config",
 			[]Access{{Verb: "get", Resource: "configmaps", Name: "cilium-config", InCilium: true}}

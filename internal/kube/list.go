@@ -42,6 +42,7 @@ func Resources() []Resource {
 		{"", "v1", "services", "Service"},
 		{"", "v1", "nodes", "Node"},
 		{"", "v1", "pods", "Pod"},
+		{"", "v1", "persistentvolumes", "PersistentVolume"},
 		{"apps", "v1", "daemonsets", "DaemonSet"},
 		{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"},
 		{"cilium.io", "v2", "ciliumnodeconfigs", "CiliumNodeConfig"},
@@ -143,6 +144,8 @@ func (c *Client) page(ctx context.Context, r Resource, namespace string, o metav
 		return c.core.Nodes().List(ctx, o)
 	case "pods":
 		return c.core.Pods(namespace).List(ctx, o)
+	case "persistentvolumes":
+		return c.core.PersistentVolumes().List(ctx, o)
 	case "daemonsets":
 		return c.apps.DaemonSets(namespace).List(ctx, o)
 	case "endpointslices":

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/evidence"
@@ -27,6 +28,8 @@ func (s *Source) cluster(ctx context.Context, r *roster, q source.Query) (source
 		a.Data, err = s.list(ctx, "endpointslices", nil)
 	case source.DaemonSets:
 		a.Data, err = s.list(ctx, "daemonsets", isOurs)
+	case source.PersistentVolumes:
+		a.Data, err = s.list(ctx, "persistentvolumes", namesServer)
 	case source.Nodes:
 		a.Data, a.Read, err = bytes.Clone(r.nodesJSON), r.read, r.nodesErr
 	case source.Pods:
@@ -77,4 +80,14 @@ func isOurs(o kube.Object) bool {
 	}
 	app := ds.Spec.Template.Labels["k8s-app"]
 	return app == "cilium" || app == "kube-proxy" || ds.Spec.Template.Labels["app.kubernetes.io/part-of"] == "cilium"
+}
+
+// namesServer keeps the volumes that a kernel mounts from a server.
+func namesServer(o kube.Object) bool {
+	v, ok := o.(*corev1.PersistentVolume)
+	if !ok {
+		return false
+	}
+	csi := v.Spec.CSI
+	return v.Spec.NFS != nil || csi != nil && (csi.VolumeAttributes["server"] != "" || csi.VolumeAttributes["source"] != "")
 }

@@ -82,8 +82,16 @@ func (s *Source) listNodes(ctx context.Context, r *roster) {
 	slices.SortFunc(r.nodes, func(a, b source.Node) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// listPods finds Cilium's and kube-proxy's pods, and those of local redirect
-// policies. Agents are looked for in
+// translatesItself holds for pods whose connections socket LB must leave to
+// somebody else: virtual machines, and sidecars that match on ClusterIPs. They
+// are found by label, so that nobody has to list all pods for them.
+func translatesItself(o kube.Object) bool {
+	l := o.GetLabels()
+	return l["kubevirt.io"] == "virt-launcher" || l["security.istio.io/tlsMode"] != "" || l["linkerd.io/control-plane-ns"] != ""
+}
+
+// listPods finds Cilium's and kube-proxy's pods, those of local redirect
+// policies, and those that socket LB may disturb. Agents are looked for in
 // every namespace; static kube-proxy pods can be without labels, so all pods of
 // kube-system are looked at and most of them dropped again, page by page. Where
 // a namespace was chosen, a second Cilium elsewhere is no evidence.
@@ -93,7 +101,7 @@ func (s *Source) listPods(ctx context.Context, r *roster) {
 	var pods []corev1.Pod
 	keep := func(o kube.Object) bool {
 		chosen := s.options.CiliumNamespace == "" || o.GetNamespace() == s.options.CiliumNamespace
-		if !(kube.IsCiliumPod(o) && chosen) && !kube.IsKubeProxyPod(o) && !r.redirects.has(o) {
+		if !(kube.IsCiliumPod(o) && chosen) && !kube.IsKubeProxyPod(o) && !r.redirects.has(o) && !translatesItself(o) {
 			return false
 		}
 		if p, ok := o.(*corev1.Pod); ok && kube.IsCiliumPod(o) {
@@ -107,6 +115,9 @@ func (s *Source) listPods(ctx context.Context, r *roster) {
 		{Labels: "app.kubernetes.io/name=cilium-agent"},
 		{Labels: "component=kube-proxy"},
 		{Namespace: "kube-system"},
+		{Labels: "kubevirt.io=virt-launcher"},
+		{Labels: "security.istio.io/tlsMode"},
+		{Labels: "linkerd.io/control-plane-ns"},
 	}, r.redirects.selections()...)...)
 	if r.agentsErr = r.podsErr; r.agentsErr == nil {
 		r.agents, r.agentsErr = cilium.Agents(pods, s.options.CiliumNamespace)

@@ -40,6 +40,7 @@ type Rule struct {
 	Doc      string   // what it means and how it comes about, in paragraphs
 	Proof    []string // commands that prove it by hand
 	Remedy   string   // what to do
+	Sources  []string // public reports and documents behind it: "cilium/cilium#28094"
 	// Settles says that what changes by itself may look like it: on a running
 	// cluster a finding counts only when a second look has it too.
 	Settles bool

@@ -98,6 +98,7 @@ type Status struct {
 	HostRouting    string // BPF, Legacy; "" where not told
 
 	Masquerade Masquerade
+	PodRanges  []netip.Prefix // what the node's pods get their addresses from
 
 	AttachMode   string // TCX, Legacy (1.16 and later)
 	DatapathMode string

@@ -16,7 +16,15 @@ import (
 // All lists the checks, sorted by name.
 func All() []*diag.Check {
 	all := []*diag.Check{
+		datapath.CIDROverlap(),
+		datapath.Devices(),
 		datapath.KPRMode(),
+		datapath.LBMode(),
+		datapath.Masq(),
+		datapath.SocketLB(),
+		datapath.SocketLBVolumes(),
+		datapath.XDP(),
+		node.NotReady(),
 		node.AgentDown(),
 		residue.IPVS(),
 		residue.KubeChains(),

@@ -38,7 +38,7 @@ func TestStories(t *testing.T) {
 			if diff := cmp.Diff(s.want, s.got); diff != "" {
 				t.Errorf("run with -update if this is right (-want +got):\n%s", diff)
 			}
-			fired := slices.ContainsFunc(s.result.Findings, func(f diag.Finding) bool { return f.Rule.Name == s.rule })
+			fired := slices.ContainsFunc(s.result.Findings, func(f diag.Finding) bool { return f.Rule.Name == s.rule || s.result.Check.Name == s.rule })
 			switch {
 			case s.kind == "fires" && !fired:
 				t.Error("a story of kind fires, and the rule does not fire")
@@ -109,9 +109,14 @@ func tell(t *testing.T) []story {
 	for _, path := range paths {
 		s := story{path: path, rule: filepath.Base(filepath.Dir(path))}
 		s.kind, _, _ = strings.Cut(filepath.Base(path), "-")
-		i := slices.IndexFunc(checks.All(), func(c *diag.Check) bool {
-			return slices.ContainsFunc(c.Rules, func(r *diag.Rule) bool { return r.Name == s.rule })
-		})
+		// A folder is named after a rule or, where several checks share one, after
+		// the check.
+		i := slices.IndexFunc(checks.All(), func(c *diag.Check) bool { return c.Name == s.rule })
+		if i < 0 {
+			i = slices.IndexFunc(checks.All(), func(c *diag.Check) bool {
+				return slices.ContainsFunc(c.Rules, func(r *diag.Rule) bool { return r.Name == s.rule })
+			})
+		}
 		if i < 0 {
 			t.Fatalf("%s: no check has rule %s", path, s.rule)
 		}

@@ -18,6 +18,8 @@ var (
 	Nodes = Read(source.Nodes, objects[corev1.Node])
 	// Pods are Cilium's and kube-proxy's pods; a snapshot may hold others.
 	Pods = Read(source.Pods, objects[corev1.Pod])
+	// PersistentVolumes are those that name a server; a snapshot may hold others.
+	PersistentVolumes = Read(source.PersistentVolumes, objects[corev1.PersistentVolume])
 	// DaemonSets are those of Cilium and kube-proxy; a snapshot may hold others.
 	DaemonSets = Read(source.DaemonSets, objects[appsv1.DaemonSet])
 	// CiliumConfig is the data of the ConfigMap cilium-config.

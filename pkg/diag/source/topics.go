@@ -24,6 +24,7 @@ const (
 	CiliumConfig        Topic = "cilium-config"
 	CiliumNodeConfigs   Topic = "ciliumnodeconfigs"
 	LocalRedirects      Topic = "ciliumlocalredirectpolicies"
+	PersistentVolumes   Topic = "persistentvolumes"
 )
 
 // Topics of a node, read through its agent.
@@ -164,6 +165,7 @@ func specs() []Spec {
 		list(CiliumConfig, "the ConfigMap cilium-config"),
 		list(CiliumNodeConfigs, "CiliumNodeConfigs: settings of single nodes"),
 		list(LocalRedirects, "CiliumLocalRedirectPolicies"),
+		list(PersistentVolumes, "PersistentVolumes that name a server"),
 		status,
 		both(Version, "versions of the agent and its command line"),
 		both(Config, "settings of the running agent"),
