@@ -53,6 +53,7 @@ func All() []*diag.Check {
 		service.L7Redirect(),
 		service.Conflict(),
 		service.CTStale(),
+		service.Drops(),
 		service.Affinity(),
 	}
 	slices.SortFunc(all, func(a, b *diag.Check) int { return cmp.Compare(a.Name, b.Name) })
