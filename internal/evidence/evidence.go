@@ -143,6 +143,9 @@ func listed(t source.Topic) (live string, access []Access) {
 		return list("ciliumlocalredirectpolicies")
 	case source.PersistentVolumes:
 		return list("persistentvolumes")
+	case source.ConfigMaps:
+		return "/api/v1/namespaces/kube-system/configmaps/{kubeadm-config,kube-proxy}",
+			[]Access{{Verb: "get", Resource: "configmaps", Name: "kubeadm-config", InCilium: true}, {Verb: "get", Resource: "configmaps", Name: "kube-proxy", InCilium: true}}
 	case source.CiliumConfig:
 		return "/api/v1/namespaces/NAMESPACE/configmaps/cilium-config",
 			[]Access{{Verb: "get", Resource: "configmaps", Name: "cilium-config", InCilium: true}}

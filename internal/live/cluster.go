@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -34,6 +35,8 @@ func (s *Source) cluster(ctx context.Context, r *roster, q source.Query) (source
 		a.Data, a.Read, err = bytes.Clone(r.nodesJSON), r.read, r.nodesErr
 	case source.Pods:
 		a.Data, a.Read, err = bytes.Clone(r.podsJSON), r.read, r.podsErr
+	case source.ConfigMaps:
+		a.Data, err = s.configMaps(ctx)
 	case source.CiliumConfig:
 		namespace := s.ciliumNamespace(r)
 		a.Origin = strings.Replace(item.Live, "NAMESPACE", namespace, 1)
@@ -90,4 +93,20 @@ func namesServer(o kube.Object) bool {
 	}
 	csi := v.Spec.CSI
 	return v.Spec.NFS != nil || csi != nil && (csi.VolumeAttributes["server"] != "" || csi.VolumeAttributes["source"] != "")
+}
+
+// configMaps reads the two ConfigMaps from which kubeadm makes kube-proxy. That
+// there is none is an answer too.
+func (s *Source) configMaps(ctx context.Context) ([]byte, error) {
+	var found [][]byte
+	for _, name := range []string{"kubeadm-config", "kube-proxy"} {
+		data, err := s.kube.ConfigMap(ctx, "kube-system", name)
+		switch {
+		case err == nil:
+			found = append(found, data)
+		case !errors.Is(err, source.ErrAbsent):
+			return nil, err
+		}
+	}
+	return []byte(`{"apiVersion":"v1","kind":"List","items":[` + string(bytes.Join(found, []byte(","))) + `]}`), nil
 }

@@ -204,6 +204,9 @@ func (s *Source) log(ctx context.Context, agent cilium.Agent, item evidence.Item
 		if container = q.Arg; container == "" {
 			return a, fmt.Errorf("no init container named: %w", source.ErrAbsent)
 		}
+		if agent.Running && agent.Ready {
+			return a, fmt.Errorf("the agent is past its init containers: %w", source.ErrAbsent)
+		}
 	}
 	if _, err := item.Spec.Forms[0].File(q); err != nil {
 		return a, fmt.Errorf("%w: %w", source.ErrAbsent, err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/config"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/datapath"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/node"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/residue"
@@ -16,8 +17,15 @@ import (
 // All lists the checks, sorted by name.
 func All() []*diag.Check {
 	all := []*diag.Check{
+		config.APIServerAddr(),
+		config.Drift(),
+		config.Healthz(),
+		config.MigrationOrder(),
+		config.MigrationStop(),
+		config.ReleaseOwner(),
 		datapath.CIDROverlap(),
 		datapath.Devices(),
+		datapath.HostRouting(),
 		datapath.KPRMode(),
 		datapath.LBMode(),
 		datapath.Masq(),
@@ -27,13 +35,18 @@ func All() []*diag.Check {
 		node.NotReady(),
 		node.AgentDown(),
 		residue.IPVS(),
+		residue.Broken(),
+		residue.ComeBack(),
+		residue.DisableList(),
 		residue.KubeChains(),
+		residue.Running(),
 		residue.NFTTable(),
 		residue.RuleLostMatch(),
 		service.Divergence(),
 		service.Excluded(),
 		service.ExpectedBehaviour(),
 		service.FamilyMismatch(),
+		service.FeatureOff(),
 		service.FrontendMissing(),
 		service.Global(),
 		service.Missing(),

@@ -10,6 +10,9 @@ import (
 var (
 	// AgentLog are the warnings and errors in the newest part of the agent's log.
 	AgentLog = Read(source.AgentLog, func(a source.Artifact) ([]agent.LogLine, error) { return cilium.DecodeAgentLog(a.Data) })
+	// ConfigLog are those of the init container config, which is the first to
+	// need the API server. Of an agent that runs it is not read.
+	ConfigLog = Read(source.InitLog, func(a source.Artifact) ([]agent.LogLine, error) { return cilium.DecodeAgentLog(a.Data) })
 	// BGPRoutes are the routes of the node's BGP speaker; recordings alone have them.
 	BGPRoutes = Read(source.BGPRoutes, func(a source.Artifact) ([]agent.BGPRoute, error) { return cilium.DecodeBGPRoutes(a.Data) })
 )

@@ -72,7 +72,7 @@ func (s *Store) Queries(facts ...Named) []source.Query {
 			qs = append(qs, source.Query{Topic: sp.Topic})
 		default:
 			for _, n := range s.nodes {
-				qs = append(qs, source.Query{Topic: sp.Topic, Node: n.Name})
+				qs = append(qs, source.Query{Topic: sp.Topic, Node: n.Name, Arg: sp.Arg})
 			}
 		}
 	}

@@ -25,6 +25,7 @@ const (
 	CiliumNodeConfigs   Topic = "ciliumnodeconfigs"
 	LocalRedirects      Topic = "ciliumlocalredirectpolicies"
 	PersistentVolumes   Topic = "persistentvolumes"
+	ConfigMaps          Topic = "configmaps"
 )
 
 // Topics of a node, read through its agent.
@@ -106,6 +107,8 @@ type Spec struct {
 	// Probe: it is found out by sending something, which is done only where the
 	// user asks for it.
 	Probe bool
+	// Arg is the one argument that a run asks for, of topics that take one.
+	Arg string
 }
 
 // TakesArg reports whether a query of the topic needs an Arg.
@@ -152,7 +155,7 @@ func specs() []Spec {
 	status.Forms = []Form{{"status", JSON, ".json"}, {"status-verbose", Text, ".txt"}, {"status", Text, ".txt"}}
 	agentLog := Spec{Topic: AgentLog, Node: true, Doc: "the last lines of the agent's log", Forms: []Form{{"agent", Text, ".log"}}}
 	mapCounts := Spec{Topic: MapCounts, Node: true, Doc: "rows of BPF maps, counted where the rows were not kept", Forms: []Form{{string(MapCounts), YAML, ".yaml"}}}
-	initLog := Spec{Topic: InitLog, Node: true, Doc: "the last lines of an init container of the agent", Forms: []Form{{"%s-init", Text, ".log"}}}
+	initLog := Spec{Topic: InitLog, Node: true, Arg: "config", Doc: "the last lines of an init container of the agent", Forms: []Form{{"%s-init", Text, ".log"}}}
 	return []Spec{
 		list(Services, "Services of all namespaces"),
 		list(ServicesAfter, "Services as they were after the agents had answered"),
@@ -165,6 +168,7 @@ func specs() []Spec {
 		list(CiliumConfig, "the ConfigMap cilium-config"),
 		list(CiliumNodeConfigs, "CiliumNodeConfigs: settings of single nodes"),
 		list(LocalRedirects, "CiliumLocalRedirectPolicies"),
+		list(ConfigMaps, "the ConfigMaps kubeadm-config and kube-proxy of kube-system"),
 		list(PersistentVolumes, "PersistentVolumes that name a server"),
 		status,
 		both(Version, "versions of the agent and its command line"),
