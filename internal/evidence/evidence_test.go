@@ -56,7 +56,7 @@ func TestAll(t *testing.T) {
 		got = append(got, s)
 	}
 	want := "list nodes; list persistentvolumes; list pods; list services; list daemonsets.apps; list ciliumlocalredirectpolicies.cilium.io; list ciliumnodeconfigs.cilium.io; list endpointslices.discovery.k8s.io; " +
-		"get configmaps cilium-config in cilium; create pods/exec in cilium; get pods/exec in cilium; get pods/log in cilium"
+		"get configmaps cilium-config in cilium; get configmaps kube-proxy in cilium; get configmaps kubeadm-config in cilium; create pods/exec in cilium; get pods/exec in cilium; get pods/log in cilium"
 	if s := strings.Join(got, "; "); s != want {
 		t.Errorf("all permissions:\n%s\nwant\n%s", s, want)
 	}

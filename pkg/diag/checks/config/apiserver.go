@@ -47,7 +47,10 @@ func APIServerAddr() *diag.Check {
 }
 
 func judgeAPIServer(p *diag.Pass) error {
-	addresses, _ := fact.APIAddresses.From(p.View())
+	addresses, err := fact.APIAddresses.From(p.View())
+	if err != nil {
+		p.Unknown(fact.APIAddresses.ID(), err)
+	}
 	trap := map[string]bool{} // hosts that are told already
 	for _, a := range addresses {
 		if bySet(p, a) {

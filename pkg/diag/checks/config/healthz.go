@@ -39,8 +39,9 @@ func Healthz() *diag.Check {
 
 func judgeHealthz(p *diag.Pass) error {
 	config, err := fact.CiliumConfig.From(p.View())
-	if err != nil {
-		return nil // without it nobody knows who is meant to answer
+	if err != nil { // nobody knows who is meant to answer
+		p.Unknown(fact.CiliumConfig.ID(), err)
+		return nil
 	}
 	address := config["kube-proxy-replacement-healthz-bind-address"]
 	proxies, _ := fact.KubeProxies.From(p.View())

@@ -40,6 +40,9 @@ func MigrationOrder() *diag.Check {
 }
 
 func judgeOrder(p *diag.Pass) error {
+	if err := p.View().Err(fact.CiliumConfig); err != nil {
+		p.Unknown(fact.CiliumConfig.ID(), err)
+	}
 	severity, wanted := severityOf(p)
 	proxies, _ := fact.KubeProxies.From(p.View())
 	if wanted && severity == diag.Error && proxies.Seen() == fact.No {

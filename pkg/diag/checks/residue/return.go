@@ -61,7 +61,10 @@ func judgeComeBack(p *diag.Pass) error {
 		}
 	}
 	maps, err := fact.ConfigMaps.From(p.View())
-	if err != nil {
+	switch {
+	case err != nil && !absent(err):
+		p.Unknown(fact.ConfigMaps.ID(), err)
+	case err != nil:
 		p.Note("not looked at: the ConfigMaps kubeadm-config and kube-proxy")
 	}
 	for i := range maps {
