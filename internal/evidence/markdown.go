@@ -99,6 +99,9 @@ func files(it Item) string {
 		}
 		out = append(out, code(name))
 	}
+	if part := it.Spec.Part; part.Stem != "" {
+		out = append(out, "or in parts "+code("nodes/NODE/"+strings.ReplaceAll(part.Stem, "%s", "PART")+part.Ext))
+	}
 	return strings.Join(out, ", ")
 }
 

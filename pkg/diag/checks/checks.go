@@ -19,6 +19,7 @@ func All() []*diag.Check {
 	all := []*diag.Check{
 		config.APIServerAddr(),
 		config.Drift(),
+		config.HealthCheckPorts(),
 		config.Healthz(),
 		config.MigrationOrder(),
 		config.MigrationStop(),

@@ -111,6 +111,7 @@ type ask struct {
 	query Query
 	form  Form
 	path  string // inside the snapshot
+	whole *whole // that the file is a part of, nil for a file that answers alone
 }
 
 // Collect answers in the order of the archive. A query whose evidence is not
@@ -121,13 +122,15 @@ func (s *Snapshot) Collect(ctx context.Context, qs []Query, yield func(Artifact,
 	}
 	asks := map[string][]ask{}
 	for _, q := range qs {
-		a, err := s.find(q)
+		found, err := s.find(q)
 		if err != nil {
 			yield(Artifact{Query: q}, err)
 			continue
 		}
-		member := path.Join(s.root, a.path)
-		asks[member] = append(asks[member], a)
+		for _, a := range found {
+			member := path.Join(s.root, a.path)
+			asks[member] = append(asks[member], a)
+		}
 	}
 	s.archive.Read(ctx, slices.Collect(maps.Keys(asks)), func(member string, data []byte, err error) {
 		last := len(asks[member]) - 1
@@ -136,28 +139,34 @@ func (s *Snapshot) Collect(ctx context.Context, qs []Query, yield func(Artifact,
 			if i < last { // each answer owns its bytes
 				given = slices.Clone(data)
 			}
-			yield(s.artifact(a, given), readError(a.query, err))
+			answer, err := s.artifact(a, given), readError(a.query, err)
+			if a.whole == nil || a.whole.take(a.path, &answer, &err) {
+				yield(answer, err)
+			}
 		}
 	})
 	return nil
 }
 
-// find chooses the first form of a topic that is there.
-func (s *Snapshot) find(q Query) (ask, error) {
+// find chooses the first form of a topic that is there, else all of its parts.
+func (s *Snapshot) find(q Query) ([]ask, error) {
 	forms, err := s.known.forms(q)
 	if err != nil {
-		return ask{}, &gapError{query: q, class: ErrAbsent, reason: err.Error()}
+		return nil, &gapError{query: q, class: ErrAbsent, reason: err.Error()}
 	}
 	for _, f := range forms {
 		name, err := f.File(q)
 		if err != nil {
-			return ask{}, &gapError{query: q, class: ErrAbsent, reason: err.Error()}
+			return nil, &gapError{query: q, class: ErrAbsent, reason: err.Error()}
 		}
 		if _, ok := s.archive.Size(path.Join(s.root, name)); ok {
-			return ask{q, f, name}, nil
+			return []ask{{query: q, form: f, path: name}}, nil
 		}
 	}
-	return ask{}, s.missing(q)
+	if asks := s.parts(q); len(asks) > 0 {
+		return asks, nil
+	}
+	return nil, s.missing(q)
 }
 
 func (s *Snapshot) missing(q Query) error {

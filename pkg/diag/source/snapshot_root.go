@@ -84,10 +84,11 @@ func (s *Snapshot) findNodes() ([]Node, error) {
 // namesOfList are the names in nodes.yaml or nodes.json.
 func (s *Snapshot) namesOfList() ([]string, error) {
 	q := Query{Topic: Nodes}
-	a, err := s.find(q)
+	found, err := s.find(q)
 	if err != nil {
 		return nil, nil
 	}
+	a := found[0]
 	data, _, err := s.small(a.path)
 	if err != nil {
 		return nil, readError(q, err)

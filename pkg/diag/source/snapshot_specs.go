@@ -29,6 +29,9 @@ func newSpecTable() specTable {
 				t.cluster[before] = true
 			}
 		}
+		if before, after, ok := strings.Cut(s.Part.Stem+s.Part.Ext, "%s"); ok {
+			t.withArg[before] = after
+		}
 	}
 	return t
 }

@@ -44,6 +44,7 @@ const (
 	Listeners      Topic = "ss"
 	ProxyMode      Topic = "kube-proxy-mode"
 	ProxyHealth    Topic = "kube-proxy-healthz"
+	HealthChecks   Topic = "healthcheck"
 	NFTSave        Topic = "iptables-nft-save"
 	LegacySave     Topic = "iptables-legacy-save"
 	NFTSave6       Topic = "ip6tables-nft-save"
@@ -109,6 +110,10 @@ type Spec struct {
 	Probe bool
 	// Arg is the one argument that a run asks for, of topics that take one.
 	Arg string
+	// Part is a file that holds a part of the topic, %s in its stem being the
+	// part's name; zero for topics without parts. Where no form is there as a
+	// whole a snapshot answers with all parts, each below a line "# file: NAME".
+	Part Form
 }
 
 // TakesArg reports whether a query of the topic needs an Arg.
@@ -137,6 +142,11 @@ func listing(t Topic, tool, table string) Spec {
 		more = append(more, tool+"-S", tool+"-L")
 	}
 	return text(t, tool+" rules of the table "+table+", listed", more...)
+}
+
+func parts(s Spec, stem string) Spec {
+	s.Part = Form{stem, Text, ".txt"}
+	return s
 }
 
 func recorded(s Spec) Spec {
@@ -187,6 +197,7 @@ func specs() []Spec {
 		text(Listeners, "listening sockets of the node", "ss-lntup"),
 		text(ProxyMode, "what answers on 127.0.0.1:10249/proxyMode"),
 		text(ProxyHealth, "what answers on 127.0.0.1:10256/healthz"),
+		recorded(parts(text(HealthChecks, "what answers on the health check ports of Services with a Local policy"), "healthcheck-%s")),
 		text(NFTSave, "iptables rules of the nft back end", "iptables-save"),
 		text(LegacySave, "iptables rules of the legacy back end"),
 		text(NFTSave6, "ip6tables rules of the nft back end", "ip6tables-save"),

@@ -141,11 +141,11 @@ func (l *Lab) cleanProxy(ctx context.Context) error {
 
 // cilium installs or upgrades Cilium by its chart and waits for the agents.
 func (l *Lab) cilium(ctx context.Context, want Base) error {
-	dir, err := recipe.ModuleDir(ctx, l.Dirs, "cilium", "github.com/cilium/cilium")
+	dir, err := recipe.CiliumDir(ctx, l.Dirs)
 	if err != nil {
 		return err
 	}
-	values, err := manifest("values.yaml", "@AGENT@", recipe.AgentImage, "@OPERATOR@", recipe.OperatorImage)
+	values, err := manifest("values.yaml", "@AGENT@", l.Dirs.Cilium.AgentImage(), "@OPERATOR@", l.Dirs.Cilium.OperatorImage())
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ func (l *Lab) Up(ctx context.Context, store string, port int, base Base) error {
 	}
 	ledger := machine.OpenLedger(l.Dirs.Under("ledger"))
 	for _, step := range []func() error{
+		l.Dirs.KeepCilium,
 		func() error { return machine.SaveSettings(ledger) },
 		func() error { return machine.MakeFabric(ctx, ledger) },
 		func() error { return l.servers(ledger, port) },

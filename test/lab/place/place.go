@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Dirs are the lab's folders, all absolute.
@@ -19,10 +20,13 @@ type Dirs struct {
 	Source string // test/lab in the checkout; "" outside of one
 	Cache  string
 	State  string
+	Cilium Cilium // the version that is or will be run
 }
 
 // Find reads KPR_LAB_SOURCE, KPR_LAB_CACHE and KPR_LAB_STATE and falls back on
-// the working directory's checkout and the user's cache and state folders.
+// the working directory's checkout and the user's cache and state folders. The
+// version of Cilium is the one of KPR_LAB_CILIUM, else of the run in the state
+// folder, else the first of Ciliums.
 func Find() (Dirs, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -46,7 +50,26 @@ func Find() (Dirs, error) {
 			return d, fmt.Errorf("folders of the lab: %w", err)
 		}
 	}
+	if version := os.Getenv("KPR_LAB_CILIUM"); version != "" {
+		d.Cilium, err = ciliumOf(version)
+		return d, err
+	}
+	recorded, _ := os.ReadFile(d.Under(ciliumFile))
+	if d.Cilium, err = ciliumOf(strings.TrimSpace(string(recorded))); err != nil {
+		d.Cilium = Ciliums()[0] // a run of another checkout is to be removed all the same
+	}
 	return d, nil
+}
+
+const ciliumFile = "cilium"
+
+// KeepCilium writes the version into the state folder, so that later commands
+// on this run know it without being told.
+func (d Dirs) KeepCilium() error {
+	if err := os.MkdirAll(d.State, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(d.Under(ciliumFile), []byte(d.Cilium.Version+"\n"), 0o644)
 }
 
 // checkout walks up from the working directory to the folder of recipes.
@@ -124,9 +147,33 @@ const (
 	CgroupRoot  = "kpr-lab" // in every hierarchy of control groups
 )
 
-// Versions of what the lab runs. Changing one changes the go.mod of its module
-// under builds as well.
-const (
-	Kubernetes = "v1.34.3"
-	Cilium     = "1.20.2"
-)
+// Kubernetes is the version that the lab runs. Changing it changes the go.mod
+// of its module under builds as well.
+const Kubernetes = "v1.34.3"
+
+// Cilium is a version that the lab can run, and the folder under builds that
+// holds its module; its chart and BPF programs are in the module too.
+type Cilium struct{ Version, Builds string }
+
+// Ciliums are the versions that the lab can run, the usual one first.
+func Ciliums() []Cilium {
+	return []Cilium{{"1.20.2", "cilium"}, {"1.19.1", "cilium-1.19"}}
+}
+
+func ciliumOf(version string) (Cilium, error) {
+	all := Ciliums()
+	var known []string
+	for _, c := range all {
+		if version == "" || version == c.Version {
+			return c, nil
+		}
+		known = append(known, c.Version)
+	}
+	return Cilium{}, fmt.Errorf("cilium %q: the lab has no recipe for it, only for %s", version, strings.Join(known, ", "))
+}
+
+// AgentImage is the reference by which pods name the agent's image.
+func (c Cilium) AgentImage() string { return "localhost/cilium:v" + c.Version }
+
+// OperatorImage is the one of the operator.
+func (c Cilium) OperatorImage() string { return "localhost/operator-generic:v" + c.Version }

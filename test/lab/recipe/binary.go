@@ -30,8 +30,8 @@ type Module struct {
 // Bin is one binary: its name in the cache and the package it is built from.
 type Bin struct{ Name, Package, Tags string }
 
-// Modules lists every module, quick ones first.
-func Modules() []Module {
+// Modules lists every module, quick ones first, with one version of Cilium.
+func Modules(c place.Cilium) []Module {
 	kube := "-s -w"
 	for _, p := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
 		v := strings.Split(strings.TrimPrefix(place.Kubernetes, "v"), ".")
@@ -47,18 +47,18 @@ func Modules() []Module {
 		{Dir: "etcd", Ldflags: "-s -w", Bins: []Bin{{Name: "etcd", Package: "go.etcd.io/etcd/server/v3"}}},
 		{Dir: "helm", Ldflags: "-s -w", Bins: []Bin{{Name: "helm", Package: "helm.sh/helm/v3/cmd/helm"}}},
 		{Dir: "kubernetes", Ldflags: kube, Bins: servers},
-		ciliumModule("cilium", place.Cilium),
+		ciliumModule(c),
 	}
 }
 
 // ciliumModule builds an agent and all that its image holds. The commit is not
 // known from a module and so is made of zeroes.
-func ciliumModule(dir, version string) Module {
+func ciliumModule(c place.Cilium) Module {
 	const p = "github.com/cilium/cilium/"
 	return Module{
-		Dir:     dir,
+		Dir:     c.Builds,
 		Tags:    "osusergo",
-		Ldflags: fmt.Sprintf(`-s -w -X "%spkg/version.ciliumVersion=%s 00000000 2026-01-01T00:00:00+00:00"`, p, version),
+		Ldflags: fmt.Sprintf(`-s -w -X "%spkg/version.ciliumVersion=%s 00000000 2026-01-01T00:00:00+00:00"`, p, c.Version),
 		Bins: []Bin{
 			{Name: "cilium-agent", Package: p + "daemon"},
 			{Name: "cilium-dbg", Package: p + "cilium-dbg"},
@@ -123,7 +123,7 @@ type Bins map[string]string
 // Built tells where each binary is or will be, and which are not there yet.
 func Built(d place.Dirs) (bins Bins, missing []string, err error) {
 	bins = Bins{}
-	for _, m := range Modules() {
+	for _, m := range Modules(d.Cilium) {
 		key, err := m.Key(d)
 		if err != nil {
 			return nil, nil, err
@@ -145,7 +145,7 @@ func Build(ctx context.Context, d place.Dirs, w io.Writer) (Bins, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range Modules() {
+	for _, m := range Modules(d.Cilium) {
 		for _, b := range m.Bins {
 			if !slices.Contains(missing, b.Name) {
 				continue
@@ -176,11 +176,12 @@ func (m Module) build(ctx context.Context, d place.Dirs, b Bin, to string) error
 	return os.Rename(to+".part", to)
 }
 
-// ModuleDir is where the Go command unpacked a module that a build module
-// requires, such as Cilium with its chart and BPF programs.
-func ModuleDir(ctx context.Context, d place.Dirs, dir, module string) (string, error) {
+// CiliumDir is where the Go command unpacked Cilium, with its chart and its BPF
+// programs.
+func CiliumDir(ctx context.Context, d place.Dirs) (string, error) {
+	const module = "github.com/cilium/cilium"
 	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module)
-	cmd.Dir = filepath.Join(d.Source, "builds", dir)
+	cmd.Dir = filepath.Join(d.Source, "builds", d.Cilium.Builds)
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 	out, err := machine.RunWith(ctx, cmd)
 	if err != nil {

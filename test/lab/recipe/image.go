@@ -15,13 +15,12 @@ import (
 	"github.com/kubectl-kpr/kubectl-kpr/test/lab/place"
 )
 
-// Images are the references by which the lab's pods name what they run.
+// Images are the references by which the lab's pods name what they run; those
+// of Cilium are place.Cilium's.
 const (
-	PauseImage    = "localhost/pause:lab"
-	EchoImage     = "localhost/echo:lab"
-	ProxyImage    = "localhost/kube-proxy:" + place.Kubernetes
-	AgentImage    = "localhost/cilium:v" + place.Cilium
-	OperatorImage = "localhost/operator-generic:v" + place.Cilium
+	PauseImage = "localhost/pause:lab"
+	EchoImage  = "localhost/echo:lab"
+	ProxyImage = "localhost/kube-proxy:" + place.Kubernetes
 )
 
 type image struct {
@@ -32,7 +31,7 @@ type image struct {
 
 // archive writes all images as one archive that `ctr images import` reads,
 // layers that images share stored once.
-func archive(dir, to, cilium string, bins Bins) error {
+func archive(dir, to string, c place.Cilium, cilium string, bins Bins) error {
 	layers, err := layersOf(cilium, bins)
 	if err != nil {
 		return err
@@ -47,8 +46,8 @@ func archive(dir, to, cilium string, bins Bins) error {
 		{PauseImage, []string{"/echo", "-pause"}, []string{"echo"}},
 		{EchoImage, []string{"/echo"}, []string{"echo"}},
 		{ProxyImage, []string{"/usr/local/bin/kube-proxy"}, []string{"base", "proxy"}},
-		{AgentImage, nil, []string{"base", "llvm", "agent"}},
-		{OperatorImage, []string{"/usr/bin/cilium-operator-generic"}, []string{"operator"}},
+		{c.AgentImage(), nil, []string{"base", "llvm", "agent"}},
+		{c.OperatorImage(), []string{"/usr/bin/cilium-operator-generic"}, []string{"operator"}},
 	}
 	out, err := os.Create(to)
 	if err != nil {

@@ -24,9 +24,9 @@ const storeRevision = "1"
 
 // storeKey is a digest of the images: the binaries' keys and the versions of
 // the packages whose programs they hold.
-func storeKey(ctx context.Context, bins Bins) (string, error) {
+func storeKey(ctx context.Context, c place.Cilium, bins Bins) (string, error) {
 	h := sha256.New()
-	_, _ = fmt.Fprintln(h, storeRevision, place.Cilium, place.Kubernetes)
+	_, _ = fmt.Fprintln(h, storeRevision, c.Version, place.Kubernetes)
 	for _, name := range []string{"echo", "clang-cache", "loopback", "kube-proxy", "cilium-agent"} {
 		_, _ = fmt.Fprintln(h, name, filepath.Base(filepath.Dir(bins[name])))
 	}
@@ -42,7 +42,7 @@ func storeKey(ctx context.Context, bins Bins) (string, error) {
 // and unpacked. A node gets a copy made of hard links, which takes a second
 // where an import takes most of a minute; nothing writes to an unpacked layer.
 func Store(ctx context.Context, d place.Dirs, bins Bins, w io.Writer) (string, error) {
-	key, err := storeKey(ctx, bins)
+	key, err := storeKey(ctx, d.Cilium, bins)
 	if err != nil {
 		return "", err
 	}
@@ -55,12 +55,12 @@ func Store(ctx context.Context, d place.Dirs, bins Bins, w io.Writer) (string, e
 	if err := errors.Join(machine.Wipe(work), os.MkdirAll(work, 0o755)); err != nil {
 		return "", err
 	}
-	cilium, err := ModuleDir(ctx, d, "cilium", "github.com/cilium/cilium")
+	cilium, err := CiliumDir(ctx, d)
 	if err != nil {
 		return "", err
 	}
 	tarball := filepath.Join(work, "images.tar")
-	if err := archive(work, tarball, cilium, bins); err != nil {
+	if err := archive(work, tarball, d.Cilium, cilium, bins); err != nil {
 		return "", err
 	}
 	// The importer mounts, so it runs in a mount namespace of its own.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/kubectl-kpr/kubectl-kpr/test/lab/cluster"
-	"github.com/kubectl-kpr/kubectl-kpr/test/lab/recipe"
 )
 
 // The nodes that faults happen on.
@@ -60,7 +59,7 @@ func hideImage(ctx context.Context, l *cluster.Lab) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(retag(ctx, l, recipe.AgentImage, recipe.AgentImage+"-hidden"), deleteAgent(ctx, l, pod)); err != nil {
+	if err := errors.Join(retag(ctx, l, l.Dirs.Cilium.AgentImage(), l.Dirs.Cilium.AgentImage()+"-hidden"), deleteAgent(ctx, l, pod)); err != nil {
 		return err
 	}
 	return l.Until(ctx, "agent without an image on "+hurt, time.Minute, func(ctx context.Context) (bool, error) {
@@ -70,7 +69,7 @@ func hideImage(ctx context.Context, l *cluster.Lab) error {
 }
 
 func showImage(ctx context.Context, l *cluster.Lab) error {
-	if err := retag(ctx, l, recipe.AgentImage+"-hidden", recipe.AgentImage); err != nil {
+	if err := retag(ctx, l, l.Dirs.Cilium.AgentImage()+"-hidden", l.Dirs.Cilium.AgentImage()); err != nil {
 		return err
 	}
 	return restartAgent(hurt)(ctx, l)

@@ -19,10 +19,13 @@ var healthz = &diag.Rule{
 kube-proxy gone the agent does it if kube-proxy-replacement-healthz-bind-address says so, which the chart leaves empty.
 
 Set while kube-proxy still runs on a node, both want the port; the agent that comes second fails to bind it and restarts. The wrong process is the other one: emptying the
-address only hides that kube-proxy runs.`,
-	Proof:   []string{"kubectl kpr exec NODE -- ss -lntp", "kubectl -n kube-system get configmap cilium-config -o jsonpath='{.data.kube-proxy-replacement-healthz-bind-address}'"},
+address only hides that kube-proxy runs.
+
+Services with externalTrafficPolicy Local have a port of their own, healthCheckNodePort. A 503 there is right on a node without an endpoint, and an error where the node has
+a ready one or its Envoy takes the traffic: no balancer sends it any. Only recordings hold such answers.`,
+	Proof:   []string{"kubectl kpr exec NODE -- ss -lntp", "kubectl -n kube-system get configmap cilium-config -o jsonpath='{.data.kube-proxy-replacement-healthz-bind-address}'", "kubectl kpr exec NODE -- curl -si http://127.0.0.1:HEALTHCHECKNODEPORT/"},
 	Remedy:  `Set kubeProxyReplacementHealthzBindAddr to 0.0.0.0:10256 once kube-proxy is gone from every node, and not before.`,
-	Sources: []string{"cilium/cilium#27502", "rancher/rke2#3490"},
+	Sources: []string{"cilium/cilium#27502", "rancher/rke2#3490", "cilium/cilium#33600"},
 }
 
 // Healthz checks who answers on kube-proxy's health port.

@@ -161,7 +161,7 @@ func status(ctx context.Context, d place.Dirs, _ []string) error {
 	}
 	name, _ := states.Current(l)
 	base, _ := l.Base()
-	fmt.Printf("cache   %s\nstate   %s\nto build %s\nin state %q, base %+v\n", d.Cache, d.State, strings.Join(missing, " "), name, base)
+	fmt.Printf("cache   %s\nstate   %s\ncilium  %s\nto build %s\nin state %q, base %+v\n", d.Cache, d.State, d.Cilium.Version, strings.Join(missing, " "), name, base)
 	running := l.Nodes()
 	for _, n := range place.Nodes() {
 		fmt.Printf("node    %s %s\n", n.Name, running[n.Name])
