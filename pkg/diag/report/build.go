@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/stage"
 )
 
 // Facts are what a Document is made of beside findings: the versions of its first
@@ -35,6 +36,9 @@ type Options struct {
 	// the chart's values beside it, nil where nobody asked for them.
 	Settings bool
 	Chart    *Chart
+	// Stage tells where the nodes stand on the way from kube-proxy to KPR, which
+	// takes StageFacts, and whether they are where it wants them.
+	Stage *stage.Stage
 	// Waivers and Baseline take findings out of the count.
 	Waivers  []Waiver
 	Baseline *Baseline
@@ -80,6 +84,9 @@ func Build(run *diag.Run, o Options) *Document {
 	}
 	if o.Settings {
 		settings(d, v, o.Chart)
+	}
+	if o.Stage != nil {
+		d.Stage = stageOf(v, *o.Stage)
 	}
 	waive(d, o)
 	d.Verdict = verdict(d, o)

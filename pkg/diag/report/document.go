@@ -33,6 +33,7 @@ type Document struct {
 	Skipped       int          `json:"skippedNodes,omitempty"` // left out by --node or -l
 	Trace         *trace.Trace `json:"trace,omitempty"`        // of the command trace
 	Settings      *Settings    `json:"settings,omitempty"`     // of the command config
+	Stage         *Stage       `json:"stage,omitempty"`        // of the commands preflight and verify
 }
 
 // Outcome is the verdict in one word.

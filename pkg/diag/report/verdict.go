@@ -57,6 +57,9 @@ func sentence(d *Document, v Verdict, o Options) string {
 	if o.Settings {
 		parts = append(parts, stateOfSettings(d))
 	}
+	if d.Stage != nil {
+		parts = slices.Insert(parts, 0, stateOfStage(d, v))
+	}
 	if counts := countWords(d, v); counts != "" {
 		parts = append(parts, counts)
 	}
