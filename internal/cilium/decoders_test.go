@@ -41,6 +41,8 @@ var decoders = map[string]func([]byte) (any, *tally, error){
 	"lrp-list.txt":                   counted(redirectList),
 	"bpf-ct-list-global.txt":         counted(conntrack),
 	"monitor-drop.txt":               counted(monitorDrops),
+	"bpftool-cgroup-show.txt":        counted(cgroup),
+	"bpftool-cgroup-tree.txt":        counted(cgroup),
 	"agent.log":                      plain(DecodeAgentLog),
 	"bgp-routes.txt":                 counted(bgpRoutes),
 	"bpf-counts.yaml":                plain(DecodeMapCounts),

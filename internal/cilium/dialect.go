@@ -99,7 +99,9 @@ func Dialect() []Ask {
 	// ipvsadm, which the agent's image does not have.
 	ipvs := asText(source.IPVS, string(source.IPVS), "bash", "-c", "cat /proc/net/ip_vs 2>&-||:")
 	ipvs.MayBeEmpty, ipvs.shown = true, "cat /proc/net/ip_vs"
-	asks = append(asks, ipvs, asText(source.IPAddr, string(source.IPAddr), "ip", "-br", "addr"))
+	cgroup := asText(source.Cgroup, string(source.Cgroup), append([]string{"bash", "-c", cgroupShow, "kpr"}, cgroupRoots...)...)
+	cgroup.shown = "bpftool cgroup show " + strings.Join(cgroupRoots, ", else ")
+	asks = append(asks, cgroup, ipvs, asText(source.IPAddr, string(source.IPAddr), "ip", "-br", "addr"))
 	slices.SortStableFunc(asks, func(a, b Ask) int { return strings.Compare(string(a.Topic), string(b.Topic)) })
 	return asks
 }

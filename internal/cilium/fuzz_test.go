@@ -38,6 +38,7 @@ func fuzz(f *testing.F, names ...string) {
 
 func FuzzStatusJSON(f *testing.F)         { fuzz(f, "status.json") }
 func FuzzStatusText(f *testing.F)         { fuzz(f, "status-verbose.txt", "status.txt") }
+func FuzzCgroup(f *testing.F)             { fuzz(f, "bpftool-cgroup-show.txt", "bpftool-cgroup-tree.txt") }
 func FuzzServiceListJSON(f *testing.F)    { fuzz(f, "service-list.json") }
 func FuzzServiceListText(f *testing.F)    { fuzz(f, "service-list.txt") }
 func FuzzMapListJSON(f *testing.F)        { fuzz(f, "bpf-lb-list.json") }

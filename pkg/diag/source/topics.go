@@ -45,6 +45,7 @@ const (
 	ProxyMode      Topic = "kube-proxy-mode"
 	ProxyHealth    Topic = "kube-proxy-healthz"
 	HealthChecks   Topic = "healthcheck"
+	Cgroup         Topic = "bpftool-cgroup-show"
 	NFTSave        Topic = "iptables-nft-save"
 	LegacySave     Topic = "iptables-legacy-save"
 	NFTSave6       Topic = "ip6tables-nft-save"
@@ -198,6 +199,7 @@ func specs() []Spec {
 		text(ProxyMode, "what answers on 127.0.0.1:10249/proxyMode"),
 		text(ProxyHealth, "what answers on 127.0.0.1:10256/healthz"),
 		recorded(parts(text(HealthChecks, "what answers on the health check ports of Services with a Local policy"), "healthcheck-%s")),
+		text(Cgroup, "socket LB programs on the root of the node's control groups, as the kernel has them", "bpftool-cgroup-tree"),
 		text(NFTSave, "iptables rules of the nft back end", "iptables-save"),
 		text(LegacySave, "iptables rules of the legacy back end"),
 		text(NFTSave6, "ip6tables rules of the nft back end", "ip6tables-save"),

@@ -26,12 +26,15 @@ socketLB.hostNamespaceOnly, by which pods are served packet by packet.
 A kernel's NFS or SMB client that mounts through a ClusterIP keeps the translated address: when the server's pod moves, the mount hangs.
 Kernels from 6.6 on, and some distributions' earlier ones, translate again at reconnect.
 
+The agent attaches its programs to the root of the node's control groups when it starts and does not look again. Who removes them, by hand or with a clean-up of another
+tool, leaves an agent that still says Enabled.
+
 With socket LB off and the replacement on, 127.0.0.1:NODEPORT and ClusterIPs dialled from the host's network are not
 translated by Cilium.`,
 	Proof: []string{
 		"kubectl kpr exec NODE -- cilium-dbg status --verbose",
 		"kubectl -n kube-system get configmap cilium-config -o jsonpath='{.data.bpf-lb-sock-hostns-only}'",
-		"kubectl kpr exec NODE -- bpftool cgroup tree /run/cilium/cgroupv2",
+		"kubectl kpr exec NODE -- bpftool cgroup show /run/cilium/cgroupv2",
 	},
 	Remedy:  `Set socketLB.hostNamespaceOnly=true and restart the agents; existing connections stay as they are. Mount NFS by a node address or by name and port outside the cluster.`,
 	Sources: []string{"cilium/cilium#14563", "cilium/cilium#16583", "cilium/cilium#21541", "cilium/cilium#24805", "cilium/cilium#28304", "cilium/cilium#37669"},
@@ -41,11 +44,11 @@ translated by Cilium.`,
 func SocketLB() *diag.Check {
 	return &diag.Check{
 		Name:  socketLB.Name,
-		Doc:   "socket LB against virtual machines, sidecars and loopback NodePorts",
+		Doc:   "socket LB against the programs in the kernel, virtual machines, sidecars and loopback NodePorts",
 		Scope: diag.OfNode,
 		Rules: []*diag.Rule{socketLB},
 		Needs: []fact.Named{fact.Status},
-		Wants: []fact.Named{fact.Pods, fact.Services, fact.KubeProxy, fact.AgentOf},
+		Wants: []fact.Named{fact.Pods, fact.Services, fact.KubeProxy, fact.AgentOf, fact.CiliumConfig, fact.Cgroup},
 		Applies: func(v *fact.View) string {
 			if a, err := fact.AgentOf.From(v); err == nil && a.Life == fact.Unwanted {
 				return a.Reason
@@ -61,6 +64,9 @@ func SocketLB() *diag.Check {
 
 func judgeSocketLB(p *diag.Pass) error {
 	st, _ := fact.Status.From(p.View())
+	if st.SocketLB == agent.On {
+		attached(p, st)
+	}
 	switch {
 	case st.SocketLB == agent.Off && st.NodePort != agent.Off:
 		loopback(p)
