@@ -2,6 +2,9 @@
 
 KPR_LAB := bin/kpr-lab
 
+# What every change has to pass on a real cluster; the rest of e2e takes longer.
+CORE := TestHealthy|TestStates|TestAuditLog|TestNothingIsLeft|TestPending|TestSnapshot
+
 .PHONY: $(KPR_LAB)
 $(KPR_LAB):
 	@cd test/lab && CGO_ENABLED=0 go build -trimpath -o $(CURDIR)/$(KPR_LAB) ./cmd/kpr-lab
@@ -30,8 +33,12 @@ lab-status: $(KPR_LAB) ## say what of the lab runs
 lab-state: $(KPR_LAB) ## bring the lab into STATE=…; without one: list the states
 	@$(KPR_LAB) $(if $(STATE),state $(STATE),states)
 
+.PHONY: e2e-core
+e2e-core: build $(KPR_LAB) ## run what .ci/run runs of them: healthy, damaged map, agent down, residue
+	go test -count=1 -tags e2e -timeout 38m -v -run '$(CORE)' ./test/e2e
+
 .PHONY: e2e
-e2e: build $(KPR_LAB) ## run the core end-to-end tests on the lab
+e2e: build $(KPR_LAB) ## run the end-to-end tests on the lab that take minutes
 	go test -count=1 -tags e2e -timeout 40m -v ./test/e2e
 
 .PHONY: e2e-full
