@@ -22,6 +22,7 @@ func Floors() [][]string {
 		{"pkg/diag"},
 		{"pkg/diag/trace", "pkg/diag/checks/*", "pkg/diag/lint", "pkg/diag/stage", "internal/plan"},
 		{"pkg/diag/checks"}, // the one sorted list of them
+		{"internal/rules"},
 		{"pkg/diag/report"},
 		{"internal/live", "internal/sysdump", "internal/baseline"},
 		{"internal/host"},

@@ -37,8 +37,8 @@ func (f *outputFlags) add(cmd *cobra.Command) {
 
 // validate fails on values that no run should begin with.
 func (f *outputFlags) validate() (diag.Severity, error) {
-	if !slices.Contains(f.formats, f.format) {
-		return 0, fmt.Errorf("--output: output format %q: want one of %s", f.format, strings.Join(f.formats, ", "))
+	if err := render.Valid(f.format, f.formats); err != nil {
+		return 0, fmt.Errorf("--output: %w", err)
 	}
 	if !slices.Contains([]string{"auto", "always", "never"}, f.color) {
 		return 0, fmt.Errorf("--color %q: want auto, always or never", f.color)

@@ -1,6 +1,6 @@
-// Package render draws a report.Document: as text for people, and as JSON,
-// YAML, names, Markdown and JUnit for programs. Each format is a function of
-// the Document alone.
+// Package render draws a report.Document: as text and as a page for people, and
+// as JSON, YAML, names, Markdown, JUnit and kubectl's templates for programs.
+// Each format is a function of the Document alone.
 package render
 
 import (
@@ -26,15 +26,20 @@ type Options struct {
 
 // Formats lists the names that Options.Format takes, the default first.
 func Formats() []string {
-	return []string{"text", "wide", "json", "yaml", "name", "markdown", "junit"}
+	return append([]string{"text", "wide", "json", "yaml", "name", "markdown", "junit", "html"}, templates...)
 }
 
 // Document writes d to w.
 func Document(w io.Writer, d *report.Document, o Options) error {
+	if slices.Contains(templates, Base(o.Format)) {
+		return byTemplate(w, d, o.Format)
+	}
 	if d.Trace != nil && o.Format != "json" && o.Format != "yaml" {
 		return traced(w, d, o)
 	}
 	switch o.Format {
+	case "html":
+		return htmlPage(w, d)
 	case "", "text", "wide":
 		return text(w, d, o)
 	case "json":

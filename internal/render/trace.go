@@ -13,7 +13,7 @@ import (
 
 // TraceFormats lists the formats of a trace, the default first.
 func TraceFormats() []string {
-	return []string{"text", "wide", "json", "yaml", "markdown", "dot", "mermaid"}
+	return append([]string{"text", "wide", "json", "yaml", "markdown", "dot", "mermaid"}, templates...)
 }
 
 // traced draws a document that holds a trace.
