@@ -21,7 +21,9 @@ type Ask struct {
 	Needs Feature // zero: every version can be asked
 	// MayBeEmpty: no output is an answer too, such as no listening socket.
 	MayBeEmpty bool
-	shown      string
+	// Endless: the command ends only with its time, and has then answered.
+	Endless bool
+	shown   string
 }
 
 // Shown is the command as it is printed for people, "" where Argv is. The
@@ -101,7 +103,10 @@ func Dialect() []Ask {
 	ipvs.MayBeEmpty, ipvs.shown = true, "cat /proc/net/ip_vs"
 	cgroup := asText(source.Cgroup, string(source.Cgroup), append([]string{"bash", "-c", cgroupShow, "kpr"}, cgroupRoots...)...)
 	cgroup.shown = "bpftool cgroup show " + strings.Join(cgroupRoots, ", else ")
-	asks = append(asks, cgroup, ipvs, asText(source.IPAddr, string(source.IPAddr), "ip", "-br", "addr"))
+	// It watches for as long as it is let.
+	drops := asText(source.Drops, string(source.Drops), Binary, "monitor", "--type", "drop")
+	drops.Endless = true
+	asks = append(asks, cgroup, drops, ipvs, asText(source.IPAddr, string(source.IPAddr), "ip", "-br", "addr"))
 	slices.SortStableFunc(asks, func(a, b Ask) int { return strings.Compare(string(a.Topic), string(b.Topic)) })
 	return asks
 }

@@ -28,8 +28,8 @@ func (f *sourceFlags) open(a *app) (source.Source, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
-	if f.snapshot != "" && (f.host || f.probeAPI) {
-		return nil, errors.New("--host and --probe-api: ask a running cluster, which --snapshot is not; take the snapshot with them")
+	if f.snapshot != "" && (f.host || f.probeAPI || f.drops > 0) {
+		return nil, errors.New("--host, --probe-api and --drops: ask a running cluster, which --snapshot is not; take the snapshot with them")
 	}
 	if f.snapshot != "" {
 		return source.OpenSnapshot(f.snapshot)
@@ -46,6 +46,7 @@ type clusterFlags struct {
 	deadline    time.Duration
 	settle      time.Duration
 	host        bool
+	drops       time.Duration
 	probeAPI    bool
 	progress    *progress
 }
@@ -57,6 +58,7 @@ func (f *clusterFlags) add(cmd *cobra.Command) {
 	fs.DurationVar(&f.nodeTimeout, "node-timeout", 20*time.Second, "how long a node may take to answer")
 	fs.BoolVar(&f.host, "host", false, "also ask each host what its agent cannot see (nftables, netfilter's flows, k3s and RKE2 files), by a pod that is removed again")
 	fs.BoolVar(&f.probeAPI, "probe-api", false, "also send one request to the API server from each node, at the address its agent dials, with your credentials")
+	fs.DurationVar(&f.drops, "drops", 0, "also watch what each node drops for so long, such as 10s, and explain it")
 	fs.DurationVar(&f.deadline, "deadline", 2*time.Minute, "how long the whole run may take; a report appears by then")
 }
 
@@ -70,6 +72,8 @@ func (f *clusterFlags) validate() error {
 		return fmt.Errorf("--concurrency %d: want 1 to 512", f.concurrency)
 	case f.nodeTimeout < time.Second:
 		return fmt.Errorf("--node-timeout %s: want 1s or more", f.nodeTimeout)
+	case f.drops < 0 || f.drops > 0 && (f.drops < time.Second || f.drops > time.Minute):
+		return fmt.Errorf("--drops %s: want 1s to 1m", f.drops)
 	case f.settle < 0:
 		return fmt.Errorf("--settle %s: want 0 or more", f.settle)
 	case f.deadline < f.nodeTimeout:
@@ -106,7 +110,7 @@ func (f *clusterFlags) cluster(a *app) (*live.Source, error) {
 	}
 	f.progress = newProgress(a.env)
 	return live.New(live.Options{
-		Config: config, Host: host, ProbeAPI: f.probeAPI, Within: f.within, Context: name, CiliumNamespace: f.namespace,
+		Config: config, Host: host, ProbeAPI: f.probeAPI, Drops: f.drops, Within: f.within, Context: name, CiliumNamespace: f.namespace,
 		Concurrency: f.concurrency, NodeTimeout: f.nodeTimeout,
 		Now: a.env.Now, Progress: f.progress.show,
 	})

@@ -104,6 +104,9 @@ func item(spec source.Spec) Item {
 		it.Needs = "--probe-api"
 		it.Access = append(it.Access, Access{Verb: "get", Resource: "configmaps", Name: "kube-root-ca.crt", InCilium: true})
 	}
+	if ask.Endless {
+		it.Needs = "--drops"
+	}
 	// A WebSocket begins with a GET, which RBAC sees as get; without it SPDY
 	// serves, at the price of one refused request for each run.
 	it.Access = append(it.Access,

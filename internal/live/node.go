@@ -46,8 +46,8 @@ func (s *Source) node(ctx context.Context, r *roster, node string, qs []source.Q
 }
 
 // agent answers the queries about one node that its agent's pod can answer.
-func (s *Source) agent(ctx context.Context, r *roster, node string, qs []source.Query, give func(source.Artifact, error)) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.NodeTimeout)
+func (s *Source) agent(parent context.Context, r *roster, node string, qs []source.Query, give func(source.Artifact, error)) {
+	ctx, cancel := context.WithTimeout(parent, s.options.NodeTimeout)
 	defer cancel()
 	refuse := func(q source.Query, err error) {
 		give(source.Artifact{Query: q}, fmt.Errorf("%s on %s: %w", q.Topic, node, err))
@@ -60,6 +60,8 @@ func (s *Source) agent(ctx context.Context, r *roster, node string, qs []source.
 		return
 	}
 	caps := cilium.CapabilitiesOfImage(agent.Image)
+	var watching sync.WaitGroup
+	defer watching.Wait()
 	var ask []question
 	for _, q := range qs {
 		item, _ := evidence.Of(q.Topic)
@@ -69,6 +71,16 @@ func (s *Source) agent(ctx context.Context, r *roster, node string, qs []source.
 				err = fmt.Errorf("%s on %s: %w", q.Topic, node, err)
 			}
 			give(a, err)
+			continue
+		}
+		if q.Topic == source.Drops && agent.Running {
+			watching.Go(func() {
+				a, err := s.drops(parent, agent, q)
+				if err != nil {
+					err = fmt.Errorf("%s on %s: %w", q.Topic, node, err)
+				}
+				give(a, err)
+			})
 			continue
 		}
 		if q.Topic == source.APIProbe && agent.Running {

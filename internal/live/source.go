@@ -39,6 +39,8 @@ type Options struct {
 	Within string
 	// Host, if not nil, is asked what only the hosts show.
 	Host HostRunner
+	// Drops is for how long the drops of each node are watched, zero for not.
+	Drops time.Duration
 	// ProbeAPI allows requests to the API server from each node.
 	ProbeAPI bool
 

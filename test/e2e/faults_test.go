@@ -27,7 +27,7 @@ func TestStates(t *testing.T) {
 		}
 		t.Run(s.Name, func(t *testing.T) {
 			enter(t, s.Name)
-			d, a := document(t, "check")
+			d, a := document(t, append([]string{"check"}, s.Expect.Flags...)...)
 			t.Logf("exit code %d in %s: %s", a.code, a.took, d.Verdict.Text)
 			for _, f := range d.Findings {
 				t.Logf("%s %s, node %q, %s: %s", f.Severity, f.Rule, f.Node, f.Subject, f.Message)

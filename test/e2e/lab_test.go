@@ -34,6 +34,7 @@ type state struct {
 		Rule    string   `json:"rule"`
 		Node    string   `json:"node"`
 		Subject string   `json:"subject"`
+		Flags   []string `json:"flags"`
 		Also    []string `json:"also"`
 	} `json:"expect"`
 }

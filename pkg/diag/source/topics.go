@@ -194,7 +194,7 @@ func specs() []Spec {
 		text(MapsDump, "all load-balancing maps with backend states (1.18 and later)"),
 		recorded(text(RedirectList, "local redirect policies as the agent resolved them")),
 		recorded(text(Conntrack, "the BPF connection tracking map, which can be huge", "bpf-ct-list")),
-		recorded(text(Drops, "drops that `monitor` saw")),
+		text(Drops, "drops that `monitor` saw"),
 		text(Listeners, "listening sockets of the node", "ss-lntup"),
 		text(ProxyMode, "what answers on 127.0.0.1:10249/proxyMode"),
 		text(ProxyHealth, "what answers on 127.0.0.1:10256/healthz"),

@@ -15,6 +15,6 @@ func bases() []State {
 		{Name: "kpr-residue", Doc: "KPR on, kube-proxy's DaemonSet deleted, its iptables rules left", Base: cluster.Base{KPR: true, Residue: "iptables"},
 			Expect: Expect{Exit: 0, Rule: "kube-chains"}},
 		{Name: "kpr-residue-nft", Doc: "KPR on, kube-proxy's DaemonSet deleted, its nftables tables left", Base: cluster.Base{KPR: true, Residue: "nftables"},
-			Expect: Expect{Exit: 0, Rule: "nft-table"}},
+			Expect: Expect{Exit: 0, Rule: "nft-table", Flags: []string{"--host"}}},
 	}
 }

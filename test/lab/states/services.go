@@ -40,9 +40,9 @@ func serviceFaults() []State {
 		objects("host-port", "a pod on kpr-w1 with hostPort 8086, and a LoadBalancer with the node's address and the same port",
 			hostPortPod+"---\n"+service("claim", "  type: LoadBalancer\n", "app: web", 8086, "http"), []string{"svc/claim", "pod/porter"},
 			Expect{Rule: "frontend-conflict"}).then(address("claim", "172.30.0.12")),
-		objects("policy-denied", "a CiliumNetworkPolicy that admits nobody to the pods of shop/web",
-			"apiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: {name: nobody-in, namespace: shop}\nspec:\n  endpointSelector: {matchLabels: {app: web}}\n  ingress: [{fromEndpoints: [{matchLabels: {app: nobody}}]}]\n",
-			[]string{"cnp/nobody-in"}, Expect{Exit: 2, Rule: "policy-denied", Subject: "service/shop/web"}),
+		objects("policy-denied", "a CiliumNetworkPolicy that admits nobody to the pods of shop/web, and a pod that keeps knocking",
+			nobodyIn+"---\n"+knocker, []string{"cnp/nobody-in", "pod/knocker"},
+			Expect{Exit: 2, Rule: "policy-denied", Subject: "service/shop/web", Flags: []string{"--drops", "10s"}}),
 		zoneHints(),
 		objects("scaled-to-zero", "Service shop/idle whose Deployment was scaled from one to zero",
 			deployment("idle", 1, "")+"---\n"+service("idle", "", "app: idle", 80, "http"),
@@ -62,6 +62,28 @@ metadata: {name: lab-pool}
 spec:
   blocks: [{cidr: 172.30.0.128/28}, {cidr: "fd00:30::80/124"}]
   serviceSelector: {matchExpressions: [{key: io.kubernetes.service.name, operator: NotIn, values: [web-local]}]}
+`
+
+const nobodyIn = `apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: {name: nobody-in, namespace: shop}
+spec:
+  endpointSelector: {matchLabels: {app: web}}
+  ingress: [{fromEndpoints: [{matchLabels: {app: nobody}}]}]
+`
+
+// knocker tries shop/web for as long as it is there.
+const knocker = `apiVersion: v1
+kind: Pod
+metadata: {name: knocker, namespace: shop, labels: {app: knocker}}
+spec:
+  nodeName: kpr-w1
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: echo
+    image: localhost/echo:lab
+    imagePullPolicy: Never
+    args: [-n, "1000000", -get, "http://$(WEB_SERVICE_HOST):$(WEB_SERVICE_PORT)/"]
 `
 
 const hostPortPod = `apiVersion: v1
@@ -173,7 +195,10 @@ func terminating(name, doc string, left int, expect Expect) State {
 	// their time to end.
 	return s.after(func(ctx context.Context, l *cluster.Lab) error {
 		return l.Until(ctx, "pods of shop/leaving gone", time.Minute, func(ctx context.Context) (bool, error) {
-			out, err := l.Kubectl(ctx, "", "-n", "shop", "delete", "rs,pods", "-l", "app=leaving", "--grace-period=0", "--force", "--ignore-not-found", "-o", "name")
+			if _, err := l.Kubectl(ctx, "", "-n", "shop", "delete", "rs,pods", "-l", "app=leaving", "--grace-period=0", "--force", "--ignore-not-found"); err != nil {
+				return false, err
+			}
+			out, err := l.Kubectl(ctx, "", "-n", "shop", "get", "pods", "-l", "app=leaving", "-o", "name")
 			return strings.TrimSpace(out) == "", err
 		})
 	})

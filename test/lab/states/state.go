@@ -33,6 +33,8 @@ type Expect struct {
 	Rule    string `json:"rule,omitempty"`
 	Node    string `json:"node,omitempty"`
 	Subject string `json:"subject,omitempty"`
+	// Flags are what check takes to see it, beyond those of a healthy cluster.
+	Flags []string `json:"flags,omitempty"`
 	// Rules of errors that may be there beside it.
 	Also []string `json:"also,omitempty"`
 }
