@@ -94,3 +94,21 @@ type Source interface {
 	// Again is a source that reads anew; false where nothing can change.
 	Again() (Source, bool)
 }
+
+// Everything is one query for each topic of the cluster and of each node: what
+// a recording holds.
+func Everything(nodes []Node) []Query {
+	var qs []Query
+	for _, spec := range Topics() {
+		switch {
+		case spec.TakesArg() && spec.Arg == "":
+		case !spec.Node:
+			qs = append(qs, Query{Topic: spec.Topic, Arg: spec.Arg})
+		default:
+			for _, n := range nodes {
+				qs = append(qs, Query{Topic: spec.Topic, Node: n.Name, Arg: spec.Arg})
+			}
+		}
+	}
+	return qs
+}
