@@ -12,13 +12,12 @@ import (
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/render"
-	"github.com/kubectl-kpr/kubectl-kpr/internal/version"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/report"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 )
 
 func (a *app) snapshot() *cobra.Command {
-	var from clusterFlags
+	r := recorder{app: a}
 	cmd := &cobra.Command{
 		Use:     "snapshot [FILE]",
 		GroupID: "more",
@@ -26,61 +25,36 @@ func (a *app) snapshot() *cobra.Command {
 		Long: `Records everything that the checks read, and what could not be read and why, as a
 .tar.gz. Every command that reads takes it with --snapshot. Without FILE the name is
 kpr-CONTEXT-TIME.tar.gz; "-" is standard output. A file that exists is not touched.
+A cluster that is broken is recorded as far as it answers.
 
 A snapshot holds Services, EndpointSlices, nodes, Cilium's and kube-proxy's pods and
-what the agents print. It holds no Secrets, no managedFields, and of other pods neither
-env nor args. Names and addresses are in it as they are.
+what the agents print, the last lines of their logs among it; with --all also what only
+the hosts know, as --host does. It holds no Secrets, no managedFields, and of other pods
+neither env nor args.
+
+Names and addresses are in it as they are. With --redact they are replaced, so that it can
+be shown to strangers: everywhere in the same way, subnets and families kept, and the
+checks find the same in it. Two snapshots made with one --redact-key line up. With
+--snapshot a recording that is there already is redacted, or copied.
 
 Exit codes: 0 all was read, 3 written, but something could not be read, 1 not written.`,
 		Example: `  kubectl kpr snapshot
-  kubectl kpr snapshot before-upgrade.tar.gz
+  kubectl kpr snapshot --all before-upgrade.tar.gz
   kubectl kpr snapshot - | ssh jump 'cat > kpr.tar.gz'
-  kubectl kpr status --snapshot before-upgrade.tar.gz`,
+  kubectl kpr status --snapshot before-upgrade.tar.gz
+
+  # for a bug report
+  kubectl kpr snapshot --redact for-the-report.tar.gz
+
+  # the same of a recording, with a key that the next one uses too
+  kubectl kpr snapshot --snapshot before-upgrade.tar.gz --redact --redact-key kpr.key shown.tar.gz`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := from.validate(); err != nil {
-				return err
-			}
-			return a.record(cmd.Context(), &from, args)
+			return r.run(cmd, args)
 		},
 	}
-	from.add(cmd)
+	r.add(cmd)
 	return cmd
-}
-
-// record writes the archive and tells what is missing in it.
-func (a *app) record(ctx context.Context, from *clusterFlags, args []string) error {
-	src, err := from.cluster(a)
-	if err != nil {
-		return err
-	}
-	bounded, cancel := context.WithTimeout(ctx, from.deadline)
-	defer cancel()
-	qs, err := everything(bounded, src)
-	if err != nil {
-		return err
-	}
-	folder := source.SnapshotName(src.About().Context, a.env.Now())
-	name := folder + ".tar.gz"
-	if len(args) > 0 {
-		name = args[0]
-	}
-	sum, err := a.writeTo(name, func(w io.Writer) (source.Summary, error) {
-		tar := source.NewTarWriter(w, folder)
-		heard := &versions{Source: src}
-		sum, err := source.Record(bounded, heard, qs, tar, source.Info{
-			Tool: "kubectl-kpr", Version: version.String(), Now: a.env.Now, Cilium: heard.sorted,
-		})
-		if err != nil {
-			return sum, err
-		}
-		return sum, tar.Close()
-	})
-	from.progress.clear()
-	if err != nil {
-		return err
-	}
-	return a.tell(name, sum)
 }
 
 // versions is a source that notes the agents' versions as they pass by.
@@ -102,27 +76,12 @@ func (s *versions) Collect(ctx context.Context, qs []source.Query, yield func(so
 	})
 }
 
-func (s *versions) sorted() []string { return slices.Sorted(maps.Keys(s.seen)) }
-
-// everything is one query for each topic of the cluster and of each node.
-func everything(ctx context.Context, src source.Source) ([]source.Query, error) {
-	nodes, err := src.Nodes(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list of nodes: %w", err)
+// sorted are the versions that were heard, else those that a recording tells.
+func (s *versions) sorted() []string {
+	if len(s.seen) == 0 {
+		return s.About().Cilium
 	}
-	var qs []source.Query
-	for _, spec := range source.Topics() {
-		switch {
-		case spec.TakesArg():
-		case !spec.Node:
-			qs = append(qs, source.Query{Topic: spec.Topic})
-		default:
-			for _, n := range nodes {
-				qs = append(qs, source.Query{Topic: spec.Topic, Node: n.Name})
-			}
-		}
-	}
-	return qs, nil
+	return slices.Sorted(maps.Keys(s.seen))
 }
 
 // writeTo gives f standard output or a new file, which appears under its name

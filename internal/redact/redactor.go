@@ -126,7 +126,9 @@ func (r *Redactor) dashed(label string) string {
 		}
 		r.noteAddr(a)
 		out := strings.ReplaceAll(r.Addr(a).String(), ".", "-")
-		if i > 0 {
+		if i == 1 && f[0] == "ip" {
+			out = "ip-" + out
+		} else if i > 0 {
 			out = r.label(strings.Join(f[:i], "-")) + "-" + out
 		}
 		if i+4 < len(f) {

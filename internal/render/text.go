@@ -59,6 +59,9 @@ func (p page) header() string {
 	if s.Kind != "cluster" {
 		where = s.Kind + " " + s.Name
 	}
+	if s.Redacted {
+		where += " (redacted)"
+	}
 	parts := []string{where}
 	if s.Kind != "cluster" && s.Context != "" {
 		parts = append(parts, "context "+s.Context)

@@ -90,6 +90,7 @@ func (s *Snapshot) About() About {
 		Cilium:   s.Cilium(),
 		Recorded: s.record.Started,
 		Tool:     printable(s.record.Version),
+		Redacted: s.record.Redacted,
 	}
 }
 

@@ -28,6 +28,7 @@ type manifest struct {
 	Server     string       `json:"server,omitempty"`
 	Kubernetes string       `json:"kubernetes,omitempty"`
 	Cilium     []string     `json:"cilium,omitempty"`
+	Redacted   bool         `json:"redacted,omitempty"` // names and addresses are not the cluster's
 	Nodes      []nodeRecord `json:"nodes,omitempty"`
 	NodesGap   *Gap         `json:"nodesGap,omitempty"` // why Nodes may not be all
 	Members    []Recorded   `json:"members,omitempty"`

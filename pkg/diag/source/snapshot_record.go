@@ -18,6 +18,8 @@ type Info struct {
 	// Cilium gives the agents' versions. It is called once everything is
 	// collected, so it may learn them from what passes by. It may be nil.
 	Cilium func() []string
+	// Redacted: names and addresses are not those of the cluster.
+	Redacted bool
 }
 
 // Summary is what a recording came to.
@@ -114,7 +116,7 @@ func (r *recording) finish(about About, info Info) (Summary, error) {
 		Schema: manifestSchema, Tool: info.Tool, Version: info.Version,
 		Started: r.sum.Start.UTC(), Ended: r.sum.End.UTC(),
 		Context: about.Context, Server: about.Server, Kubernetes: about.Version,
-		Members: r.sum.Members, Gaps: r.sum.Gaps,
+		Members: r.sum.Members, Gaps: r.sum.Gaps, Redacted: info.Redacted || about.Redacted,
 	}
 	if info.Cilium != nil {
 		m.Cilium = info.Cilium()

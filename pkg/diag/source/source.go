@@ -75,9 +75,10 @@ type About struct {
 	Server   string    `json:"server,omitempty"`  // URL of the API server
 	Context  string    `json:"context,omitempty"` // kubeconfig context it was, or had been, read by
 	Version  string    `json:"kubernetes,omitempty"`
-	Cilium   []string  `json:"cilium,omitempty"`  // versions, where a recording tells them
-	Recorded time.Time `json:"recorded,omitzero"` // when the evidence was read; zero if unknown
-	Tool     string    `json:"tool,omitempty"`    // version of the tool that recorded it
+	Cilium   []string  `json:"cilium,omitempty"`   // versions, where a recording tells them
+	Recorded time.Time `json:"recorded,omitzero"`  // when the evidence was read; zero if unknown
+	Tool     string    `json:"tool,omitempty"`     // version of the tool that recorded it
+	Redacted bool      `json:"redacted,omitempty"` // names and addresses are not those of the cluster
 }
 
 // Source answers queries. Implementations are safe for one Collect at a time.
