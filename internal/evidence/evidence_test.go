@@ -9,9 +9,11 @@ import (
 )
 
 func TestPageIsFresh(t *testing.T) {
-	page, err := os.ReadFile("../../docs/evidence.md")
-	if err != nil || string(page) != Markdown() {
-		t.Errorf("docs/evidence.md is not what the table says (%v): run `go generate ./internal/evidence`", err)
+	for name, want := range Pages() {
+		page, err := os.ReadFile("../../docs/" + name)
+		if err != nil || string(page) != want {
+			t.Errorf("docs/%s is not what the table says (%v): run `go generate ./internal/evidence`", name, err)
+		}
 	}
 }
 

@@ -1,4 +1,4 @@
-// Command gen writes docs/evidence.md. It runs in internal/evidence, where go
+// Command gen writes docs/evidence.md and docs/snapshot-format.md. It runs in internal/evidence, where go
 // generate starts it.
 package main
 
@@ -10,7 +10,9 @@ import (
 )
 
 func main() {
-	if err := os.WriteFile("../../docs/evidence.md", []byte(evidence.Markdown()), 0o644); err != nil {
-		log.Fatal(err)
+	for name, page := range evidence.Pages() {
+		if err := os.WriteFile("../../docs/"+name, []byte(page), 0o644); err != nil {
+			log.Fatal(err)
+		}
 	}
 }

@@ -11,10 +11,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const (
-	manifestFile   = "snapshot.yaml"
-	manifestSchema = 1
-)
+const manifestFile = "snapshot.yaml"
+
+// SchemaVersion is the version of the snapshot format: the field schema of
+// snapshot.yaml.
+const SchemaVersion = 1
 
 // manifest is snapshot.yaml. Fields are only added within one schema, and a
 // reader leaves alone what it does not know.
@@ -160,8 +161,8 @@ func parseManifest(data []byte) (manifest, error) {
 	if err := unmarshal(data, &m); err != nil {
 		return manifest{}, err
 	}
-	if m.Schema > manifestSchema {
-		return manifest{}, fmt.Errorf("schema %d is newer than this version of the tool, which knows %d", m.Schema, manifestSchema)
+	if m.Schema > SchemaVersion {
+		return manifest{}, fmt.Errorf("schema %d is newer than this version of the tool, which knows %d", m.Schema, SchemaVersion)
 	}
 	return m, nil
 }

@@ -113,7 +113,7 @@ func (r *recording) finish(about About, info Info) (Summary, error) {
 		return cmp.Or(cmp.Compare(x.Topic, y.Topic), cmp.Compare(x.Node, y.Node), cmp.Compare(x.Arg, y.Arg), cmp.Compare(x.Reason, y.Reason))
 	})
 	m := manifest{
-		Schema: manifestSchema, Tool: info.Tool, Version: info.Version,
+		Schema: SchemaVersion, Tool: info.Tool, Version: info.Version,
 		Started: r.sum.Start.UTC(), Ended: r.sum.End.UTC(),
 		Context: about.Context, Server: about.Server, Kubernetes: about.Version,
 		Members: r.sum.Members, Gaps: r.sum.Gaps, Redacted: info.Redacted || about.Redacted,
