@@ -160,7 +160,7 @@ func (s *session) append(ctx context.Context, e Entry) error {
 	if e.Event == Opened {
 		return nil
 	}
-	return s.stand.take(&e, s.stageOf(e.Stage), s.stepOf(e.Step))
+	return s.stand.take(&e)
 }
 
 // after writes what has happened, also where the run's own time is over.
@@ -204,24 +204,4 @@ func (s *session) tell(stage, step string, phase Phase, text string) {
 	if s.engine.Tell != nil {
 		s.engine.Tell(Progress{stage, step, phase, text})
 	}
-}
-
-func (s *session) stageOf(name string) *StageStand {
-	for i := range s.stand.Stages {
-		if s.stand.Stages[i].Name == name {
-			return &s.stand.Stages[i]
-		}
-	}
-	return nil
-}
-
-func (s *session) stepOf(key string) *StepStand {
-	for i := range s.stand.Stages {
-		for j := range s.stand.Stages[i].Steps {
-			if at := &s.stand.Stages[i].Steps[j]; key != "" && at.Step.Key() == key {
-				return at
-			}
-		}
-	}
-	return nil
 }

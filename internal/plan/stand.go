@@ -27,6 +27,8 @@ type Stand struct {
 	Sessions []Entry // who ran it, in order
 	Last     *Entry  // the newest entry
 	entries  int
+	stages   map[string]*StageStand
+	steps    map[string]*StepStand // by key
 }
 
 // StageStand is where a stage stands.
@@ -86,19 +88,18 @@ func StandOf(p *Plan, entries []Entry) (*Stand, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	s := &Stand{entries: len(entries)}
-	steps, stages := map[string]*StepStand{}, map[string]*StageStand{}
+	s := &Stand{entries: len(entries), stages: map[string]*StageStand{}, steps: map[string]*StepStand{}}
 	for i := range p.Stages {
 		x := &p.Stages[i]
 		at := StageStand{Name: x.Name, State: Waiting, Steps: make([]StepStand, len(x.Steps))}
 		for j := range x.Steps {
 			at.Steps[j] = StepStand{Step: &x.Steps[j], State: Waiting}
-			steps[x.Steps[j].Key()] = &at.Steps[j]
+			s.steps[x.Steps[j].Key()] = &at.Steps[j]
 		}
 		s.Stages = append(s.Stages, at)
 	}
 	for i := range s.Stages {
-		stages[s.Stages[i].Name] = &s.Stages[i]
+		s.stages[s.Stages[i].Name] = &s.Stages[i]
 	}
 	for i := range entries {
 		e := &entries[i]
@@ -113,7 +114,7 @@ func StandOf(p *Plan, entries []Entry) (*Stand, error) {
 			s.Opening = e.Plan
 			continue
 		}
-		if err := s.take(e, stages[e.Stage], steps[e.Step]); err != nil {
+		if err := s.take(e); err != nil {
 			return nil, err
 		}
 	}
@@ -132,7 +133,7 @@ func matches(p *Plan, o *Opening) error {
 	return nil
 }
 
-func (s *Stand) take(e *Entry, stage *StageStand, step *StepStand) error {
+func (s *Stand) take(e *Entry) error {
 	switch e.Event {
 	case Session:
 		s.Sessions = append(s.Sessions, *e)
@@ -141,6 +142,7 @@ func (s *Stand) take(e *Entry, stage *StageStand, step *StepStand) error {
 		s.Closed = true
 		return nil
 	}
+	stage, step := s.stages[e.Stage], s.steps[e.Step]
 	if stage == nil || e.Step != "" && step == nil {
 		return fmt.Errorf("entry %d of the journal is about stage %q, step %q, which the plan does not have: %w", e.Seq, e.Stage, e.Step, ErrChanged)
 	}
@@ -160,7 +162,6 @@ func (s *Stand) take(e *Entry, stage *StageStand, step *StepStand) error {
 		}
 		return nil
 	}
-	failed := ""
 	switch e.Event {
 	case Begun:
 		step.State, step.Record = Halfway, e.Record
@@ -176,7 +177,7 @@ func (s *Stand) take(e *Entry, stage *StageStand, step *StepStand) error {
 	default:
 		return fmt.Errorf("entry %d of the journal: %q of step %s is unknown: %w", e.Seq, e.Event, e.Step, ErrChanged)
 	}
-	step.Failed, step.Since = failed, e.Time
+	step.Failed, step.Since = "", e.Time
 	if step.State == Waiting {
 		step.Since = time.Time{}
 	}

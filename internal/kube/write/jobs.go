@@ -15,6 +15,9 @@ import (
 	"github.com/kubectl-kpr/kubectl-kpr/internal/kube"
 )
 
+// manager is the field manager of all writes.
+const manager = "kubectl-kpr"
+
 // Jobs creates and removes Jobs. It is safe for concurrent use.
 type Jobs struct{ client *batch.BatchV1Client }
 
@@ -32,7 +35,7 @@ func NewJobs(config *rest.Config, warn rest.WarningHandlerWithContext) (*Jobs, e
 
 // Create creates a Job. Errors wrap one of source's.
 func (j *Jobs) Create(ctx context.Context, job *batchv1.Job) error {
-	_, err := j.client.Jobs(job.Namespace).Create(ctx, job, metav1.CreateOptions{FieldManager: "kubectl-kpr"})
+	_, err := j.client.Jobs(job.Namespace).Create(ctx, job, metav1.CreateOptions{FieldManager: manager})
 	if err != nil {
 		return kube.Classify("create", "jobs.batch in "+job.Namespace, err)
 	}
