@@ -91,9 +91,9 @@ func TestRules(t *testing.T) {
 			"pkg/diag/fact/f.go": `package fact`,
 		}, []string{"pkg/diag/lb imports pkg/diag/fact, which stands above it: imports only go down"}},
 		"a room imports the room beside": {Rooms, map[string]string{
-			"internal/cli/c.go":     `package cli; import _ "example.org/m/internal/cli/act"`,
-			"internal/cli/act/a.go": `package act`,
-		}, []string{"internal/cli imports internal/cli/act, which stands beside it: imports only go down"}},
+			"internal/probe/p.go":   `package probe; import _ "example.org/m/internal/migrate"`,
+			"internal/migrate/m.go": `package migrate`,
+		}, []string{"internal/probe imports internal/migrate, which stands beside it: imports only go down"}},
 		"checks know nothing of each other": {Rooms, map[string]string{
 			"pkg/diag/checks/node/n.go":    `package node; import _ "example.org/m/pkg/diag/checks/service"`,
 			"pkg/diag/checks/service/s.go": `package service; import _ "example.org/m/pkg/diag"`,

@@ -29,7 +29,8 @@ func Floors() [][]string {
 		{"internal/checkpoint"},
 		{"internal/probe", "internal/migrate"},
 		{"internal/render"},
-		{"internal/cli", "internal/cli/act"},
+		{"internal/cli"},
+		{"internal/cli/act"}, // which writes, and may use what reading commands share
 		{"cmd/kubectl-kpr"},
 	}
 }

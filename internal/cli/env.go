@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
@@ -26,6 +27,9 @@ type Env struct {
 	// Host makes what --host needs, nil where that is not available: it writes
 	// to the cluster, and commands here only read.
 	Host func(*rest.Config) (live.HostRunner, error)
+	// Acts, if not nil, adds the commands that write. They live in a room that
+	// this one does not know.
+	Acts func(root *cobra.Command, share Share)
 }
 
 // System is the real world.

@@ -61,8 +61,8 @@ func New(env Env) *cobra.Command {
 		Long: `kubectl kpr answers, for every node at once, whether Cilium's kube-proxy
 replacement (KPR) is active and healthy, and what of kube-proxy is still there.
 
-Every command here only reads. Each takes --snapshot PATH to look at recorded
-evidence in place of a cluster.
+Commands only read unless their help says otherwise. Those that read take
+--snapshot PATH to look at recorded evidence in place of a cluster.
 
 Exit codes: 0 nothing found, 2 findings, 3 something needed could not be seen,
 1 wrong usage or failure, 130 interrupted.`,
@@ -84,6 +84,9 @@ Exit codes: 0 nothing found, 2 findings, 3 something needed could not be seen,
 	root.AddGroup(&cobra.Group{ID: "look", Title: "Look at a cluster or a snapshot:"}, &cobra.Group{ID: "move", Title: "Move from kube-proxy to KPR:"}, &cobra.Group{ID: "more", Title: "Record and learn more:"})
 	app := &app{env: env, flags: flags}
 	root.AddCommand(app.status(), app.trace(), app.check(), app.residue(), app.config(), app.preflight(), app.verify(), app.snapshot(), app.exec(), app.explain(), app.version())
+	if env.Acts != nil {
+		env.Acts(root, Share{app})
+	}
 	root.SetHelpCommandGroupID("more")
 	root.SetCompletionCommandGroupID("more")
 	app.completion(root)

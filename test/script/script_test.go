@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/cli"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/cli/act"
 )
 
 var update = flag.Bool("update", false, "write the output that the commands give into the scripts")
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 		"kubectl-kpr": func() {
 			env := cli.System()
 			env.Now = func() time.Time { return now }
+			env.Acts = act.Commands
 			if columns, err := strconv.Atoi(os.Getenv("TEST_COLUMNS")); err == nil {
 				env.Terminal = func(w io.Writer) (int, bool) { return columns, w == env.Out }
 			}

