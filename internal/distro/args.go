@@ -1,6 +1,12 @@
 package distro
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // parseArgs reads the JSON array of strings that k3s and RKE2 put into the
 // annotation; nil where it is none.
@@ -10,4 +16,33 @@ func parseArgs(text string) []string {
 		return nil
 	}
 	return args
+}
+
+// Args are the arguments that k3s and RKE2 write down on their node, nil where
+// there are none.
+func Args(n *corev1.Node) []string {
+	for _, key := range []string{"k3s.io/node-args", "rke2.io/node-args"} {
+		if text, ok := n.Annotations[key]; ok {
+			return parseArgs(text)
+		}
+	}
+	return nil
+}
+
+// Switched tells what the arguments of a server say of kube-proxy: off, and
+// whether somebody tried to by an item of disable, which does nothing.
+func Switched(args []string) (off, byList bool) {
+	for i, a := range args {
+		name, value, has := strings.Cut(strings.TrimLeft(a, "-"), "=")
+		if !has && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+			value = args[i+1]
+		}
+		switch name {
+		case "disable-kube-proxy":
+			off = value == "" || value == "true"
+		case "disable", "no-deploy":
+			byList = byList || slices.Contains(strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }), "kube-proxy")
+		}
+	}
+	return off, byList
 }

@@ -1,6 +1,7 @@
 package distro
 
 import (
+	"os"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +28,7 @@ func TestOf(t *testing.T) {
 		}
 	}
 	for _, d := range All() {
-		if d.Name == "" || d.Proxy == "" || d.Stop == "" {
+		if d.Name == "" || d.Proxy == "" || d.Stop == "" || d.Return == "" {
 			t.Errorf("half a distribution: %+v", d)
 		}
 	}
@@ -47,5 +48,12 @@ func TestSwitched(t *testing.T) {
 		if [2]bool{off, byList} != want {
 			t.Errorf("%s: %t %t, want %v", text, off, byList, want)
 		}
+	}
+}
+
+func TestPageIsFresh(t *testing.T) {
+	page, err := os.ReadFile("../../docs/distributions.md")
+	if err != nil || string(page) != Markdown() {
+		t.Errorf("docs/distributions.md is not what the values say (%v): run `go generate ./internal/distro`", err)
 	}
 }
