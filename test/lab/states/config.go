@@ -27,7 +27,7 @@ func configFaults() []State {
 			Leave: func(ctx context.Context, l *cluster.Lab) error {
 				return errors.Join(l.DeleteNamed(ctx, "kube-system", "ciliumnodeconfig/lab-kpr-off"), restartAgent(other)(ctx, l))
 			},
-			Expect: Expect{Exit: 2, Rule: "kpr-mode", Node: other},
+			Expect: Expect{Exit: 2, Rule: "kpr-mode", Node: other, Also: []string{"kpr-feature-disabled"}},
 		},
 		{
 			Name: "api-unreachable", Doc: "an upgrade to a k8sServiceHost that nobody answers on: new agents hang in their first init container", Base: onKPR(),

@@ -41,7 +41,7 @@ type Expect struct {
 
 // All lists the states, healthy ones first.
 func All() []State {
-	return slices.Concat(bases(), agentFaults(), mapFaults(), serviceFaults(), configFaults(), networkFaults())
+	return slices.Concat(bases(), agentFaults(), mapFaults(), serviceFaults(), configFaults(), networkFaults(), otherStates())
 }
 
 // Find finds a state by name.

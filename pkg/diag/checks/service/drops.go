@@ -97,7 +97,7 @@ func judgeDrops(p *diag.Pass) error {
 }
 
 func (d *drops) judge(p *diag.Pass, want, held lb.Table) {
-	rule, severity, why := dropReason, diag.Error, ""
+	severity, why := diag.Error, ""
 	row := rowFor(d.To, want)
 	if row == nil {
 		row = rowFor(d.To, held)
@@ -111,11 +111,8 @@ func (d *drops) judge(p *diag.Pass, want, held lb.Table) {
 	case strings.HasPrefix(reason, "policy denied") && row != nil:
 		severity, why = diag.Info, "a consequence: the address is a Service's and was not translated, so the policy judged it as an address of the world"
 	case strings.HasPrefix(reason, "policy denied"):
-		if row = backedBy(d.To, want, held); row == nil {
-			return // no Service is concerned
-		}
-		rule = policyDenied
-		why = "it is a backend of " + row.Address.String() + ", and the policy judges the source as it is after the translation"
+		d.denied(p, want, held)
+		return
 	case strings.Contains(reason, "map insertion failed"), strings.Contains(reason, "no mapping for nat"):
 		why = "a map of the datapath is full (map-pressure)"
 	default:
@@ -124,18 +121,30 @@ func (d *drops) judge(p *diag.Pass, want, held lb.Table) {
 		}
 		severity, why = diag.Warning, "no rule here explains it"
 	}
-	identities := ""
-	if d.Identities != "" && rule == policyDenied {
-		identities = ", identities " + d.Identities
-	}
 	subject := "node/" + p.Node()
 	if row != nil && row.Service != (lb.Name{}) {
 		subject = "service/" + row.Service.String()
 	}
-	p.Find(rule, diag.Report{
+	p.Find(dropReason, diag.Report{
 		Subject: subject, Address: d.Reason + " " + d.To.String(), Severity: severity, Proof: []fact.Named{fact.Drops},
-		Message: fmt.Sprintf("%q for %s to %s from %s%s: %s", d.Reason, packets(d.n), socketOf(d.To, d.Protocol), few(d.from), identities, why),
+		Message: fmt.Sprintf("%q for %s to %s from %s: %s", d.Reason, packets(d.n), socketOf(d.To, d.Protocol), few(d.from), why),
 	})
+}
+
+// denied reports a policy to each Service that has the address as a backend;
+// where none has, no Service is concerned.
+func (d *drops) denied(p *diag.Pass, want, held lb.Table) {
+	identities := ""
+	if d.Identities != "" {
+		identities = ", identities " + d.Identities
+	}
+	for _, s := range backedBy(d.To, want, held) {
+		p.Find(policyDenied, diag.Report{
+			Subject: "service/" + s.String(), Address: d.Reason + " " + d.To.String(), Severity: diag.Error, Proof: []fact.Named{fact.Drops},
+			Message: fmt.Sprintf("%q for %s to the backend %s from %s%s: the policy judges the source as it is after the translation", d.Reason, packets(d.n), socketOf(d.To, d.Protocol), few(d.from), identities),
+			Next:    []string{"kubectl", "get", "ciliumnetworkpolicies,networkpolicies", "-n", s.Namespace},
+		})
+	}
 }
 
 // nobodyThere explains a frontend without a backend.
@@ -169,13 +178,20 @@ func rowFor(at netip.AddrPort, t lb.Table) *lb.Row {
 	return surrogate
 }
 
-// backedBy is a row with the socket among its backends.
-func backedBy(at netip.AddrPort, tables ...lb.Table) *lb.Row {
+// backedBy are the Services with the socket among their backends, by the first
+// of the tables that has any, sorted.
+func backedBy(at netip.AddrPort, tables ...lb.Table) []lb.Name {
 	for _, t := range tables {
+		var names []lb.Name
 		for i := range t.Rows {
-			if slices.ContainsFunc(t.Rows[i].Entries, func(e lb.Entry) bool { return e.Address.IP == at.Addr() && e.Address.Port == at.Port() }) && t.Rows[i].Service != (lb.Name{}) {
-				return &t.Rows[i]
+			if name := t.Rows[i].Service; name != (lb.Name{}) && !slices.Contains(names, name) &&
+				slices.ContainsFunc(t.Rows[i].Entries, func(e lb.Entry) bool { return e.Address.IP == at.Addr() && e.Address.Port == at.Port() }) {
+				names = append(names, name)
 			}
+		}
+		if len(names) > 0 {
+			slices.SortFunc(names, func(a, b lb.Name) int { return strings.Compare(a.String(), b.String()) })
+			return names
 		}
 	}
 	return nil

@@ -46,6 +46,9 @@ func commands() []command {
 		{recipe.Importer, "", "", func(ctx context.Context, _ place.Dirs, args []string) error {
 			return recipe.Import(ctx, args[0], args[1])
 		}},
+		{cluster.Owner, "", "", func(ctx context.Context, _ place.Dirs, args []string) error {
+			return cluster.RunOwner(ctx, args[0], args[1], args[2])
+		}},
 		{cluster.Forwarder, "", "", func(context.Context, place.Dirs, []string) error { return cluster.Forward() }},
 	}
 }
