@@ -10,7 +10,7 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/util/completion"
 
-	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/sysdump"
 )
 
 // complete offers fixed words for a flag. Registering fails only for a flag
@@ -56,7 +56,7 @@ func (a *app) nodeNames(cmd *cobra.Command, prefix string) []string {
 	if path == "" {
 		return completion.CompGetResource(a.factory(), "node", prefix)
 	}
-	snap, err := source.OpenSnapshot(path)
+	snap, err := sysdump.OpenRecorded(path)
 	if err != nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/live"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/sysdump"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 )
 
@@ -32,7 +33,7 @@ func (f *sourceFlags) open(a *app) (source.Source, error) {
 		return nil, errors.New("--host, --probe-api and --drops: ask a running cluster, which --snapshot is not; take the snapshot with them")
 	}
 	if f.snapshot != "" {
-		return source.OpenSnapshot(f.snapshot)
+		return sysdump.OpenRecorded(f.snapshot)
 	}
 	return f.cluster(a)
 }

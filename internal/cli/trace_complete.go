@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/kubectl/pkg/util/completion"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/sysdump"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
-	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 )
 
 // completeTargets offers Services and, after "pod/", pods of the namespace: of
@@ -71,7 +71,7 @@ func (a *app) objectNames(cmd *cobra.Command, resource, prefix string) []string 
 	if err != nil {
 		return nil
 	}
-	snap, err := source.OpenSnapshot(path)
+	snap, err := sysdump.OpenRecorded(path)
 	if err != nil {
 		return nil
 	}

@@ -39,7 +39,8 @@ func Switched(args []string) (off, byList bool) {
 		}
 		switch name {
 		case "disable-kube-proxy":
-			off = value == "" || value == "true"
+			// A switch takes no word of its own: what follows may be another argument.
+			off = !has && value != "true" && value != "false" || value == "true" || value == "1"
 		case "disable", "no-deploy":
 			byList = byList || slices.Contains(strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }), "kube-proxy")
 		}

@@ -38,6 +38,7 @@ func TestSwitched(t *testing.T) {
 	for text, want := range map[string][2]bool{
 		`["server","--disable-kube-proxy"]`:                               {true, false},
 		`["server","--disable-kube-proxy","true","--disable","traefik"]`:  {true, false},
+		`["server","--disable-kube-proxy","disable-cloud-controller"]`:    {true, false},
 		`["server","--disable-kube-proxy=false"]`:                         {false, false},
 		`["server","--disable","kube-proxy"]`:                             {false, true},
 		`["server","--disable=traefik,kube-proxy","--flannel-backend=x"]`: {false, true},

@@ -16,11 +16,15 @@ import (
 // snapshot, there is no second look.
 func (r *Run) Settle(ctx context.Context, src source.Source, wait time.Duration) {
 	checks, nodes := r.unsettled()
-	if len(checks) == 0 || wait <= 0 {
+	if len(checks) == 0 {
 		return
 	}
 	again, ok := src.Again()
 	if !ok {
+		r.excuse(src)
+		return
+	}
+	if wait <= 0 {
 		return
 	}
 	timer := time.NewTimer(wait)
@@ -37,6 +41,29 @@ func (r *Run) Settle(ctx context.Context, src source.Source, wait time.Duration)
 		return
 	}
 	r.keep(second)
+}
+
+// mover is a source of one look that knows what changed during it.
+type mover interface {
+	Moving(subject string) (why string, ok bool)
+}
+
+// excuse lowers what may only have been a change under way, where there is no
+// second look to tell.
+func (r *Run) excuse(src source.Source) {
+	m, ok := src.(mover)
+	if !ok {
+		return
+	}
+	for i := range r.Results {
+		for j := range r.Results[i].Findings {
+			f := &r.Results[i].Findings[j]
+			if why, ok := m.Moving(f.Subject); ok && f.settles() && f.Severity > Warning {
+				f.Severity = Warning
+				f.Message += " (" + why + ": it may be no fault)"
+			}
+		}
+	}
 }
 
 // unsettled are the checks with findings to look at again, and their nodes;

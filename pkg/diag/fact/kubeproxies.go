@@ -13,7 +13,7 @@ import (
 
 var (
 	// KubeProxies is what is known of kube-proxy in the cluster as a whole.
-	KubeProxies = Define("kube-proxies", false, []Named{KubeProxy, DaemonSets, Pods}, kubeProxies)
+	KubeProxies = Define("kube-proxies", false, []Named{KubeProxy, DaemonSets, Pods, NodeArgs}, kubeProxies)
 	// ConfigMaps are those that can bring kube-proxy back.
 	ConfigMaps = Read(source.ConfigMaps, objects[corev1.ConfigMap])
 	// Distro is the distribution of a node.
@@ -43,6 +43,9 @@ type Proxies struct {
 	Nodes []string
 	// Running are the nodes on which it runs.
 	Running []string
+	// Disabled: the arguments of a k3s or RKE2 server switch it off, and no node's
+	// keep it on.
+	Disabled bool
 	// Looked: DaemonSets were read, so that none of them means something.
 	Looked bool
 }
@@ -88,7 +91,25 @@ func kubeProxies(v *View) (Proxies, error) {
 		}
 	}
 	p.Looked = p.Looked || podErr == nil
+	p.Disabled = disabled(v)
 	return p, nil
+}
+
+// disabled looks at servers only: the arguments of agents never say it.
+func disabled(v *View) bool {
+	off := false
+	for _, n := range v.Nodes() {
+		args, err := NodeArgs.From(v.On(n.Name))
+		if err != nil || len(args) == 0 || args[0] != "server" {
+			continue
+		}
+		switched, _ := distro.Switched(args)
+		if !switched {
+			return false
+		}
+		off = true
+	}
+	return off
 }
 
 func nodeObject(v *View) (*corev1.Node, error) {

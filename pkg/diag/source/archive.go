@@ -251,3 +251,19 @@ func (c withContext) Read(p []byte) (int, error) {
 	}
 	return c.r.Read(p)
 }
+
+// ArchiveOf is an archive that lies in memory, such as one inside another. It
+// has the limits of one that is opened by its path.
+func ArchiveOf(name string, data []byte, lim Limits) (*Archive, error) {
+	lim = lim.orDefaults()
+	from, err := sniff(inMemory{bytes.NewReader(data)}, int64(len(data)), lim)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return indexed(name, from, lim)
+}
+
+type inMemory struct{ io.ReaderAt }
+
+// Close does nothing: memory needs no closing.
+func (inMemory) Close() error { return nil }

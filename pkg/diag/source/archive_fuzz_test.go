@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-type inMemory struct{ *bytes.Reader }
+type fuzzed struct{ *bytes.Reader }
 
-func (inMemory) Close() error { return nil }
+func (fuzzed) Close() error { return nil }
 
 func seedTar(t testing.TB) []byte {
 	t.Helper()
@@ -102,7 +102,7 @@ func FuzzOpenArchive(f *testing.F) {
 }
 
 func opened(t *testing.T, data []byte, lim Limits) {
-	from, err := sniff(inMemory{bytes.NewReader(data)}, int64(len(data)), lim)
+	from, err := sniff(fuzzed{bytes.NewReader(data)}, int64(len(data)), lim)
 	if err != nil {
 		return
 	}

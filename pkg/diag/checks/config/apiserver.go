@@ -66,6 +66,9 @@ func judgeAPIServer(p *diag.Pass) error {
 // bySet judges what a DaemonSet tells its agents.
 func bySet(p *diag.Pass, a fact.APIAddress) bool {
 	severity, wanted := severityOf(p)
+	if proxies, _ := fact.KubeProxies.From(p.View()); p.View().Err(fact.CiliumConfig) != nil && proxies.Disabled {
+		wanted = true // a kube-proxy that is switched off says as well who is to translate
+	}
 	r := diag.Report{Subject: "daemonset/" + a.Set, Address: a.Host, Severity: severity, Proof: []fact.Named{fact.APIAddresses}, Next: []string{"kubectl", "kpr", "config", "--probe-api"}}
 	switch {
 	case a.Host == "" && wanted:

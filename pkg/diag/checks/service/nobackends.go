@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/lb"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 )
 
 // noBackends is the rule about Services that nobody stands behind.
@@ -35,7 +37,7 @@ selector write an EndpointSlice with the label kubernetes.io/service-name.`,
 
 // NoBackends checks that the API has an endpoint for every frontend.
 func NoBackends() *diag.Check {
-	return ofAPI(noBackends, "the API has a usable endpoint for every Service with a frontend", judgeNoBackends, fact.EndpointSlices, fact.Pods)
+	return ofAPI(noBackends, "the API has a usable endpoint for every Service with a frontend", judgeNoBackends, fact.EndpointSlices, fact.Endpoints, fact.Pods)
 }
 
 func judgeNoBackends(p *diag.Pass) error {
@@ -44,6 +46,10 @@ func judgeNoBackends(p *diag.Pass) error {
 		return err
 	}
 	for _, l := range all {
+		if l.unlisted(p.View()) {
+			p.Unknown(fact.EndpointSlices.ID(), fmt.Errorf("whether %s has endpoints is not known: no EndpointSlices were read, and the Endpoints that were have none of that name: %w", l.service, source.ErrAbsent))
+			continue
+		}
 		severity, why := diag.Error, l.nobody(p.View())
 		if l.unused(p.View()) {
 			severity, why = diag.Info, why+", and none was since the Service was created"
@@ -51,6 +57,18 @@ func judgeNoBackends(p *diag.Pass) error {
 		p.Find(noBackends, l.report(severity, fmt.Sprintf("%s: %s", why, l.consequence())))
 	}
 	return nil
+}
+
+// unlisted holds where nothing can be said of a Service with a selector: its
+// Endpoints always exist, if only empty, and the recorded ones lack it.
+func (l lack) unlisted(v *fact.View) bool {
+	if v.Err(fact.EndpointSlices) == nil || l.rows[0].Cause != lb.NoSlice || len(l.object(v).Spec.Selector) == 0 {
+		return false
+	}
+	all, err := fact.Endpoints.From(v)
+	return err == nil && !slices.ContainsFunc(all, func(e corev1.Endpoints) bool { //nolint:staticcheck // old evidence holds nothing else
+		return e.Namespace == l.service.Namespace && e.Name == l.service.Name
+	})
 }
 
 // nobody says why there is no endpoint.

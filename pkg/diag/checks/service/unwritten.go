@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
@@ -51,8 +52,12 @@ func judgeMaps(p *diag.Pass) error {
 			refused[r.Address] = r
 		}
 	}
+	moving := inMotion(table)
 	ds, err := fact.Unwritten.From(v)
 	for _, f := range faults(ds, func(d lb.Delta) bool { return d.Expected == "" }) {
+		if moving.has(f.service) {
+			continue
+		}
 		message, proof := mapMessage(f, "agent"), []fact.Named{fact.AgentFrontends, fact.MapRows}
 		// The agent's own reason goes with the row that is not there.
 		if r, ok := refused[f.what]; ok && f.deltas[0].Kind == lb.FrontendMissing {
@@ -63,16 +68,63 @@ func judgeMaps(p *diag.Pass) error {
 	}
 	behind, _ := fact.Behind.From(v)
 	for _, f := range faults(behind, func(d lb.Delta) bool { return claim(v, d) == unwritten.Name }) {
+		if moving.has(f.service) {
+			continue
+		}
 		p.Find(unwritten, f.report(diag.Error, mapMessage(f, "API"), fact.EndpointSlices, fact.MapRows))
 	}
 	for _, a := range slices.SortedFunc(maps.Keys(refused), lb.Address.Compare) {
 		f := fault{service: refused[a].Service, what: a, deltas: []lb.Delta{{Frontend: a}}}
 		p.Find(unwritten, f.report(diag.Error, fmt.Sprintf("the agent could not write frontend %s to the map: %s", a, refused[a].Error), fact.FrontendsTable))
 	}
+	moving.tell(p)
 	if err != nil && tableErr != nil {
 		p.Unknown(fact.Unwritten.ID(), err)
 	}
 	return nil
+}
+
+// settled is how long ago a frontend must have been written for the node's
+// lists, which are read one after the other, to be of one time.
+const settled = 20 * time.Second
+
+// motion are Services whose frontends were written just now, or are about to
+// be, and whether that kept something from being judged.
+type motion map[lb.Name]*bool
+
+// inMotion reads the ages of the agent's own table. All frontends of a Service
+// are written anew when its endpoints change.
+func inMotion(table []lb.TableRow) motion {
+	m := motion{}
+	for _, r := range table {
+		age, err := time.ParseDuration(r.Since)
+		if err == nil && age < settled && r.Status != "Error" && r.Service != (lb.Name{}) {
+			m[r.Service] = new(bool)
+		}
+	}
+	return m
+}
+
+// has holds for a Service in motion, and notes that it mattered.
+func (m motion) has(s lb.Name) bool {
+	kept, ok := m[s]
+	if ok {
+		*kept = true
+	}
+	return ok
+}
+
+func (m motion) tell(p *diag.Pass) {
+	var names []string
+	for s, kept := range m {
+		if *kept {
+			names = append(names, s.String())
+		}
+	}
+	if len(names) > 0 {
+		slices.Sort(names)
+		p.Note("the agent of %s wrote frontends of %s within the last %s: whether the map follows is not judged now", p.Node(), few(names), settled)
+	}
 }
 
 func severityOf(d lb.Delta) diag.Severity {
