@@ -25,6 +25,11 @@ func (i instance) differs(at place) (judgement, bool) {
 	if len(parts) == 0 {
 		return judgement{}, false
 	}
+	for k := range parts {
+		if parts[k].outcome == lostOutcome && strings.HasPrefix(parts[k].share, "about") && i.again(at) {
+			parts[k].outcome = "wait a second or longer, as their first packet is dropped and sent again"
+		}
+	}
 	j := parts[0]
 	for _, more := range parts[1:] {
 		j.text += "; " + more.text
@@ -36,6 +41,24 @@ func (i instance) differs(at place) (judgement, bool) {
 		}
 	}
 	return j, true
+}
+
+// lostOutcome is what becomes of connections to a backend that is lost: where
+// socket LB translates, connect fails at once.
+const lostOutcome = "fail"
+
+// again holds for clients whose packets are translated one by one. A SYN that
+// is dropped is sent again after a second, and a backend chosen anew.
+func (i instance) again(at place) bool {
+	if i.udp() || len(at.kinds) == 0 {
+		return false
+	}
+	for _, k := range at.kinds {
+		if k != anOutsider && i.translates(k) != byPacket {
+			return false
+		}
+	}
+	return true
 }
 
 // consequence says what a layer holds otherwise than the one above it, and what
@@ -137,7 +160,7 @@ func (c *consequence) rows(by map[lb.Kind][]lb.Delta) {
 func (c *consequence) backends(by map[lb.Kind][]lb.Delta) {
 	total := c.total()
 	if lost := by[lb.BackendLost]; len(lost) > 0 {
-		c.say(share(len(lost), total), "fail", "the map has lost %d of %s (%s)", len(lost), count(total, "backend"), names(lost))
+		c.say(share(len(lost), total), lostOutcome, "the map has lost %d of %s (%s)", len(lost), count(total, "backend"), names(lost))
 	}
 	if extra := by[lb.BackendExtra]; len(extra) > 0 {
 		c.say(share(len(extra), total), "go to "+names(extra), "%s%s", c.fill(c.words.extra, names(extra)), c.whose(extra))
