@@ -37,6 +37,9 @@ func Document(w io.Writer, d *report.Document, o Options) error {
 	if d.Trace != nil && o.Format != "json" && o.Format != "yaml" {
 		return traced(w, d, o)
 	}
+	if d.Diff != nil && o.Format != "json" && o.Format != "yaml" {
+		return compared(w, d, o)
+	}
 	switch o.Format {
 	case "html":
 		return htmlPage(w, d)

@@ -102,6 +102,16 @@ func (p *Pass) Unknown(what fact.ID, err error) {
 	})
 }
 
+// Reason is an error of a node in words that do not name the node, so that one
+// reason for many nodes can be told once.
+func Reason(err error, node string) string {
+	topic, reason := plain(err, node)
+	if topic == "" {
+		return reason
+	}
+	return string(topic) + ": " + reason
+}
+
 // plain takes apart what a source says of a query, "TOPIC on NODE: REASON", so
 // that one reason for several topics and nodes can be told once.
 func plain(err error, node string) (source.Topic, string) {

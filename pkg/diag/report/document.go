@@ -34,6 +34,7 @@ type Document struct {
 	Trace         *trace.Trace `json:"trace,omitempty"`        // of the command trace
 	Settings      *Settings    `json:"settings,omitempty"`     // of the command config
 	Stage         *Stage       `json:"stage,omitempty"`        // of the commands preflight and verify
+	Diff          *Diff        `json:"diff,omitempty"`         // of the command diff
 }
 
 // Outcome is the verdict in one word.

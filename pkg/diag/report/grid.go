@@ -56,9 +56,14 @@ var properties = []property{
 		return n.Routing.Host
 	}},
 	{"API server", func(n Node) string { return cmp.Or(n.APIServer, NotKnown) }},
-	{"kube-proxy", kubeProxyWord},
-	{"Services", servicesWord},
+	{kubeProxyProperty, kubeProxyWord},
+	{servicesProperty, servicesWord},
 }
+
+const (
+	kubeProxyProperty = "kube-proxy"
+	servicesProperty  = "Services"
+)
 
 // Grid sums up the nodes: for each property the value of most nodes, and the
 // others with theirs.
