@@ -22,7 +22,7 @@ func (a *app) check() *cobra.Command {
 A check that lacks evidence is unknown and never counts as ok.
 
 What is known and accepted can be left out of the count, with --ignore by rule and subject or with
---baseline by an earlier report. It stays in the JSON under "waived". It opens no gate of a migration.
+--baseline by an earlier report or a snapshot. It stays in the JSON under "waived". It opens no gate of a migration.
 
 ` + checkList(),
 		Example: `  # everything
@@ -38,7 +38,10 @@ What is known and accepted can be left out of the count, with --ignore by rule a
   kubectl kpr check -o junit > kpr.xml
 
   # all but what is known: one rule on some Services, and all of last week's report
-  kubectl kpr check --ignore 'backend-state=service/batch/*' --baseline last-week.json`,
+  kubectl kpr check --ignore 'backend-state=service/batch/*' --baseline last-week.json
+
+  # only what is new since a snapshot
+  kubectl kpr check --baseline before-upgrade.tar.gz`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			chosen, err := choose(only)

@@ -42,7 +42,7 @@ func (l *lookup) run(ctx context.Context, checks []*diag.Check) error {
 	if err != nil {
 		return err
 	}
-	waivers, baseline, err := l.waived.read()
+	waivers, baseline, err := l.waived.read(ctx, l.app, checks)
 	if err != nil {
 		return err
 	}

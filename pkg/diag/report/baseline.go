@@ -40,6 +40,16 @@ func ReadBaseline(name string, r io.Reader) (*Baseline, error) {
 	return &b, nil
 }
 
+// BaselineOf is a report as a baseline: of a recording that was judged for it.
+// Its time is that of the recording, as far as that is known.
+func BaselineOf(name string, d *Document) *Baseline {
+	b := Baseline{Name: name, report: *d}
+	if at := d.Source.Recorded; !at.IsZero() {
+		b.report.Time = at
+	}
+	return &b
+}
+
 // known are the findings of the earlier report by key, those that were known
 // to it included: a report made against a baseline serves as the next one.
 // What a user told it to ignore is not among them.
@@ -75,6 +85,9 @@ func (b *Baseline) compare(d *Document) {
 	note := fmt.Sprintf("baseline %s of %s: %s known", b.Name, b.report.Time.Format(time.RFC3339), plural(n, "finding"))
 	if gone := b.gone(d, known, seen); gone > 0 {
 		note += fmt.Sprintf(", %d no longer found", gone)
+	}
+	if len(b.report.Gaps) > 0 {
+		note += "; what could not be seen there counts as new here"
 	}
 	d.Notes = append(d.Notes, note)
 	if was, is := b.report.Source.Server, d.Source.Server; was != is && was != "" && is != "" {
