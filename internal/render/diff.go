@@ -150,26 +150,73 @@ func set(s *string) string {
 }
 
 // frontendRows join what the layers of one frontend have in common: a backend
-// that came in all three is one row.
+// that came in all three is one row. So is a NodePort that changed alike on the
+// addresses of several nodes, each node knowing its own.
 func (p page) frontendRows(cs []report.FrontendChange) [][]string {
 	type key struct{ service, frontend, change, nodes string }
 	at := map[key]int{}
-	var rows [][]string
+	var rows []frontendRow
 	for _, c := range cs {
 		k := key{c.Service, c.Frontend, changeOf(c), strings.Join(c.Nodes, ",")}
 		if i, ok := at[k]; ok {
-			rows[i][3] += ", " + c.Layer
+			rows[i].layers += ", " + c.Layer
 			continue
 		}
 		at[k] = len(rows)
-		rows = append(rows, []string{Clean(cmp.Or(c.Service, "-")), Clean(k.change), Clean(c.Frontend), c.Layer, p.on(c.Nodes)})
+		rows = append(rows, frontendRow{c.Service, k.change, c.Frontend, c.Layer, c.Nodes})
 	}
+	var out [][]string
+	for _, r := range eachOwn(rows) {
+		if r.layers == "desired, agent, kernel" {
+			r.layers = "all three"
+		}
+		out = append(out, []string{Clean(cmp.Or(r.service, "-")), Clean(r.change), Clean(r.frontend), r.layers, p.on(r.nodes)})
+	}
+	return out
+}
+
+// frontendRow is what happened to one frontend on some nodes.
+type frontendRow struct {
+	service, change, frontend, layers string
+	nodes                             []string
+}
+
+// eachOwn joins rows of NodePorts that differ in the node and its address alone.
+// They are known by the row 0.0.0.0:PORT or [::]:PORT that stands for them all.
+func eachOwn(rows []frontendRow) []frontendRow {
+	type kind struct{ service, change, port, layers string }
+	kindOf := func(r frontendRow) kind {
+		return kind{r.service, r.change, r.frontend[strings.LastIndexByte(r.frontend, ':')+1:], r.layers}
+	}
+	nodes := map[kind][]string{}
+	surrogates := map[[2]string]bool{} // by Service and port
 	for _, r := range rows {
-		if r[3] == "desired, agent, kernel" {
-			r[3] = "all three"
+		k := kindOf(r)
+		if len(r.nodes) == 1 {
+			nodes[k] = add(nodes[k], r.nodes[0])
+		}
+		if surrogate(r.frontend) {
+			surrogates[[2]string{r.service, k.port}] = true
 		}
 	}
-	return rows
+	var out []frontendRow
+	done := map[kind]bool{}
+	for _, r := range rows {
+		k := kindOf(r)
+		switch {
+		case len(r.nodes) != 1 || len(nodes[k]) < 2 || !surrogates[[2]string{r.service, k.port}] || surrogate(r.frontend):
+			out = append(out, r)
+		case !done[k]:
+			done[k] = true
+			r.frontend, r.nodes = "port "+k.port+" of each node's addresses", nodes[k]
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func surrogate(frontend string) bool {
+	return strings.HasPrefix(frontend, "0.0.0.0:") || strings.HasPrefix(frontend, "[::]:")
 }
 
 func changeOf(c report.FrontendChange) string {

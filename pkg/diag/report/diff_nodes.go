@@ -10,7 +10,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/lb"
 )
 
 // properties compares what Grid shows of each node, versions of the kubelet and
@@ -168,7 +170,7 @@ func (c *comparison) running(node string) {
 		if !ok {
 			continue
 		}
-		if was.Known && is.Known && was.Runs != is.Runs {
+		if was.Known && is.Known && !alike(was, is) {
 			c.setting(SettingChange{Key: was.Key, In: "agents", Before: &was.Runs, After: &is.Runs}, node)
 		}
 		if (was.By != "" || is.By != "") && (was.Told != is.Told || was.By != is.By) {
@@ -179,6 +181,20 @@ func (c *comparison) running(node string) {
 			c.setting(SettingChange{Key: was.Key, In: "CiliumNodeConfig", Before: told(was), After: told(is)}, node)
 		}
 	}
+}
+
+// alike holds for values that mean the same, and for those that cannot be
+// compared: a status and a list of settings spell things in their own ways.
+func alike(a, b fact.DriftRow) bool {
+	if a.Runs == b.Runs {
+		return true
+	}
+	all := cilium.Settings()
+	i := slices.IndexFunc(all, func(s cilium.Setting) bool { return s.Key == a.Key })
+	if i < 0 || a.Seen == b.Seen {
+		return i >= 0 && all[i].Same(a.Runs, b.Runs) == lb.Yes
+	}
+	return all[i].Same(a.Runs, b.Runs) != lb.No || all[i].Kind == cilium.Globs
 }
 
 func (c *comparison) setting(s SettingChange, node string) {
