@@ -37,7 +37,7 @@ func files(t *testing.T, dir string) map[string]string {
 }
 
 // written is the redacted recording as it is given away.
-func written(t *testing.T, src *source.Snapshot, k redact.Key) map[string]string {
+func written(t *testing.T, src source.Source, k redact.Key) map[string]string {
 	t.Helper()
 	qs := queries(t, src)
 	red, err := redact.Of(t.Context(), src, qs, k)

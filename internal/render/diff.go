@@ -43,6 +43,7 @@ func compared(w io.Writer, d *report.Document, o Options) error {
 	p.section("Settings", settingHead, p.settingRows(x.Settings))
 	p.section("Frontends", frontendHead, p.frontendRows(x.Frontends))
 	p.missing(x.Uncompared)
+	p.notes()
 	return p.Flush()
 }
 

@@ -52,6 +52,9 @@ func diffMarkdown(w io.Writer, d *report.Document) error {
 	for _, u := range lacking(x.Uncompared) {
 		_, _ = fmt.Fprintf(b, "- %s: %s (%s): %s\n", md(strings.Join(u.Nodes, ", ")), md(u.What), sideWord(u.Side), md(u.Reason))
 	}
+	for _, n := range d.Notes {
+		_, _ = fmt.Fprintf(b, "\n> %s\n", md(n))
+	}
 	return b.Flush()
 }
 

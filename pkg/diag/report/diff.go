@@ -95,7 +95,7 @@ func Compare(before, after *diag.Run, o Options) *Document {
 	c.frontends()
 	d.Diff = c.diff
 	// What is alike is no news, and the nodes are in the changes.
-	d.Findings, d.Gaps, d.Notes, d.Nodes, d.Waived = []Finding{}, []Gap{}, []string{}, []Node{}, nil
+	d.Findings, d.Gaps, d.Notes, d.Nodes, d.Waived = []Finding{}, []Gap{}, c.strangers(), []Node{}, nil
 	d.Verdict = c.verdict(o)
 	return d
 }
@@ -129,6 +129,21 @@ func (c *comparison) nodes() {
 			c.diff.Came = append(c.diff.Came, n)
 		}
 	}
+}
+
+// strangers says what speaks against two looks at one cluster.
+func (c *comparison) strangers() []string {
+	switch a, b := c.was.Source, c.is.Source; {
+	case a.Redacted != b.Redacted:
+		return []string{"one side is redacted and the other is not: their names have nothing to do with each other"}
+	case len(c.both) == 0 && len(c.diff.Came) > 0 && len(c.diff.Went) > 0 && a.Redacted:
+		return []string{"no node is on both sides: these are two clusters, or were redacted with two keys"}
+	case len(c.both) == 0 && len(c.diff.Came) > 0 && len(c.diff.Went) > 0:
+		return []string{"no node is on both sides: these are two clusters"}
+	case a.Server != b.Server && a.Server != "" && b.Server != "":
+		return []string{"the API server is another: " + a.Server + " before, " + b.Server + " after"}
+	}
+	return []string{}
 }
 
 // agents are the nodes of both sides that are meant to have an agent on one of
