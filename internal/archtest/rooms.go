@@ -26,7 +26,7 @@ func Floors() [][]string {
 		{"pkg/diag/report"},
 		{"internal/live", "internal/sysdump", "internal/baseline", "internal/plan/cluster"},
 		{"internal/host"},
-		{"internal/checkpoint"},
+		{"internal/checkpoint", "internal/monitor"},
 		{"internal/probe", "internal/migrate"},
 		{"internal/render"},
 		{"internal/cli"},

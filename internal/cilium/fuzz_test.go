@@ -36,8 +36,11 @@ func fuzz(f *testing.F, names ...string) {
 	})
 }
 
-func FuzzStatusJSON(f *testing.F)         { fuzz(f, "status.json") }
-func FuzzStatusText(f *testing.F)         { fuzz(f, "status-verbose.txt", "status.txt") }
+func FuzzStatusJSON(f *testing.F) { fuzz(f, "status.json") }
+func FuzzStatusText(f *testing.F) { fuzz(f, "status-verbose.txt", "status.txt") }
+func FuzzEvents(f *testing.F) {
+	fuzz(f, "monitor-verbose.txt", "monitor-policies.txt", "monitor-lines.json")
+}
 func FuzzCgroup(f *testing.F)             { fuzz(f, "bpftool-cgroup-show.txt", "bpftool-cgroup-tree.txt") }
 func FuzzServiceListJSON(f *testing.F)    { fuzz(f, "service-list.json") }
 func FuzzServiceListText(f *testing.F)    { fuzz(f, "service-list.txt") }
