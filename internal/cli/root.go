@@ -83,7 +83,7 @@ Exit codes: 0 nothing found, 2 findings, 3 something needed could not be seen,
 	root.SetFlagErrorFunc(usageError)
 	root.AddGroup(&cobra.Group{ID: "look", Title: "Look at a cluster or a snapshot:"}, &cobra.Group{ID: "move", Title: "Move from kube-proxy to KPR:"}, &cobra.Group{ID: "more", Title: "Record and learn more:"})
 	app := &app{env: env, flags: flags}
-	root.AddCommand(app.status(), app.trace(), app.check(), app.residue(), app.config(), app.diff(), app.preflight(), app.verify(), app.snapshot(), app.exec(), app.explain(), app.version())
+	root.AddCommand(app.status(), app.trace(), app.monitor(), app.check(), app.residue(), app.config(), app.diff(), app.preflight(), app.verify(), app.snapshot(), app.exec(), app.explain(), app.version())
 	if env.Acts != nil {
 		env.Acts(root, Share{app})
 	}
