@@ -10,8 +10,6 @@ package host
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"sync"
@@ -40,7 +38,10 @@ type Runner struct {
 var _ live.HostRunner = (*Runner)(nil)
 
 // New is a Runner for the cluster of config. It makes no request.
-func New(config *rest.Config) (live.HostRunner, error) {
+func New(config *rest.Config) (live.HostRunner, error) { return NewRunner(config) }
+
+// NewRunner is New for who writes.
+func NewRunner(config *rest.Config) (*Runner, error) {
 	r := &Runner{warn: &warnings{}}
 	var err error
 	if r.jobs, err = write.NewJobs(config, r.warn); err != nil {
@@ -59,22 +60,12 @@ func New(config *rest.Config) (live.HostRunner, error) {
 // where ctx ends first. Errors wrap one of source's; a pod that Pod Security
 // refuses is source.ErrForbidden in the policy's words.
 func (r *Runner) RunOnHost(ctx context.Context, on live.HostNode, argv []string, max exec.Limits) (exec.Result, error) {
-	random := make([]byte, 5)
-	_, _ = rand.Read(random) // never fails, see crypto/rand
-	name := "kpr-host-" + hex.EncodeToString(random)
-	if err := r.jobs.Create(ctx, job(name, on)); err != nil {
-		return exec.Result{}, err
-	}
-	defer func() {
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		_ = r.jobs.Delete(after, on.Namespace, name) // what is left ends by its deadline
-	}()
-	pod, err := r.running(ctx, on.Namespace, name)
+	pod, err := r.Open(ctx, on, life)
 	if err != nil {
 		return exec.Result{}, err
 	}
-	return r.exec.Run(ctx, exec.Target{Namespace: on.Namespace, Pod: pod, Container: container}, argv, max)
+	defer pod.Close(ctx)
+	return pod.Run(ctx, argv, nil, max)
 }
 
 // running waits for the pod of a Job and names it.

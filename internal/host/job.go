@@ -18,7 +18,7 @@ const (
 	Value = "kubectl-kpr"
 
 	container = "host"
-	// life is how long a pod lives if nobody removes it: longer than a node may
+	// life of RunOnHost is how long a pod lives if nobody removes it: longer than a node may
 	// take to answer, short enough that a killed client leaves it behind for
 	// less than two minutes.
 	life = 90 * time.Second
@@ -32,7 +32,7 @@ const (
 // The pod ends by itself: sleep runs out, the Job's deadline kills what sleep
 // did not end, and the Job's time to live is nothing, so that the controllers
 // remove both whether or not the client is still there.
-func job(name string, on live.HostNode) *batchv1.Job {
+func job(name string, on live.HostNode, life time.Duration) *batchv1.Job {
 	var (
 		no, yes  = false, true
 		deadline = int64(life / time.Second)

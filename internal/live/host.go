@@ -73,6 +73,20 @@ func (s *Source) host(ctx context.Context, r *roster, node string, qs []source.Q
 	}
 }
 
+// HostNode is where to run on a node: with the agent's image, and where the
+// agents are. It fails where there is no agent whose image could be used.
+func (s *Source) HostNode(ctx context.Context, node string) (HostNode, error) {
+	r, err := s.roster(ctx)
+	if err != nil {
+		return HostNode{}, err
+	}
+	on := HostNode{Name: node, Namespace: s.ciliumNamespace(r), Image: s.agentImage(r, node)}
+	if on.Image == "" {
+		return on, fmt.Errorf("node %s: no agent whose image a pod on the host could use: %w", node, source.ErrAbsent)
+	}
+	return on, nil
+}
+
 // agentImage is the image of a node's agent, or of any where it has none.
 func (s *Source) agentImage(r *roster, node string) string {
 	image := r.agents[node].Image

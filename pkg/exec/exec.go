@@ -6,6 +6,7 @@
 package exec
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -81,10 +82,19 @@ func New(config *rest.Config) (*Executor, error) {
 // Errors wrap source.ErrForbidden with verb and resource, source.ErrCut where
 // output began and then the connection broke, else source.ErrUnreachable.
 func (e *Executor) Run(ctx context.Context, t Target, argv []string, max Limits) (Result, error) {
+	return e.RunWith(ctx, t, argv, nil, max)
+}
+
+// RunWith is Run with input on standard input, unless it is nil.
+func (e *Executor) RunWith(ctx context.Context, t Target, argv []string, input []byte, max Limits) (Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stdout, stderr := newCapped(max.Stdout, cancel), newCapped(max.Stderr, cancel)
-	code, err := e.Stream(ctx, t, argv, Streams{Stdout: stdout, Stderr: stderr})
+	streams := Streams{Stdout: stdout, Stderr: stderr}
+	if input != nil {
+		streams.Stdin = bytes.NewReader(input)
+	}
+	code, err := e.Stream(ctx, t, argv, streams)
 	r := Result{Code: code}
 	var over bool
 	r.Stdout, over = stdout.take()

@@ -93,7 +93,7 @@ func proxyChains(v *View) (ChainsOf, error) {
 	var targets []netfilter.Target
 	var blocks []netfilter.Block
 	for _, p := range rules.Parts {
-		c.count(p, kubeletShares(v))
+		c.count(p, KubeletShares(v))
 		targets = append(targets, p.Targets...)
 		c.Services = append(c.Services, p.Services...)
 		c.Used = append(c.Used, p.Used...)
@@ -157,9 +157,9 @@ func (c *ChainsOf) count(p *netfilter.Part, kubelet bool) {
 	}
 }
 
-// kubeletShares holds for kubelets before 1.27, which keep KUBE-MARK-MASQ,
+// KubeletShares holds for kubelets before 1.27, which keep KUBE-MARK-MASQ,
 // KUBE-MARK-DROP and KUBE-POSTROUTING for themselves as well.
-func kubeletShares(v *View) bool {
+func KubeletShares(v *View) bool {
 	nodes, _ := Nodes.From(v)
 	for i := range nodes {
 		if nodes[i].Name != v.Node() {
