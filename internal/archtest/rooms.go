@@ -26,7 +26,7 @@ func Floors() [][]string {
 		{"pkg/diag/report"},
 		{"internal/live", "internal/sysdump", "internal/baseline", "internal/plan/cluster"},
 		{"internal/host"},
-		{"internal/checkpoint", "internal/monitor"},
+		{"internal/checkpoint", "internal/monitor", "internal/residue"},
 		{"internal/probe", "internal/migrate"},
 		{"internal/render"},
 		{"internal/cli"},
@@ -38,7 +38,7 @@ func Floors() [][]string {
 // Writers change a cluster or hold the steps that do. Nothing that only reads
 // may reach one, not even through other packages.
 func Writers() []string {
-	return []string{"internal/kube/write", "internal/plan", "internal/plan/cluster", "internal/migrate", "internal/host", "internal/cli/act"}
+	return []string{"internal/kube/write", "internal/plan", "internal/plan/cluster", "internal/residue", "internal/migrate", "internal/host", "internal/cli/act"}
 }
 
 // joint is the only room that knows readers and writers: the front door, where
