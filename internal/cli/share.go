@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
@@ -66,6 +67,9 @@ func (f *ClusterFlags) Open(s Share) (*live.Source, error) {
 	}
 	return f.flags.cluster(s.app)
 }
+
+// Deadline is how long looking may take.
+func (f *ClusterFlags) Deadline() time.Duration { return f.flags.deadline }
 
 // Clear takes the line of progress off the terminal.
 func (f *ClusterFlags) Clear() { f.flags.progress.clear() }

@@ -126,3 +126,13 @@ func (h *Holding) Words() string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// Proposal tells what the backup's node would get back. It is of a backup that
+// Read has read.
+func (b *Backup) Proposal() *Proposal {
+	h, err := b.holding()
+	if err != nil {
+		return &Proposal{Node: b.Node, Unlooked: []string{err.Error()}}
+	}
+	return Propose(b.Node, b.Kubelet, h)
+}

@@ -9,5 +9,7 @@ import (
 // Commands adds the writing commands to the root, or to the reading command
 // that they belong to. It is given to cli as Env.Acts.
 func Commands(root *cobra.Command, share cli.Share) {
-	_, _ = root, share
+	if looking, _, err := root.Find([]string{"residue"}); err == nil && looking != root {
+		looking.AddCommand(residueClean(share), residueRestore(share))
+	}
 }

@@ -1,0 +1,106 @@
+package act
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-kpr/kubectl-kpr/internal/cli"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/kube/write"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/plan"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/plan/cluster"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/version"
+)
+
+// operatorLease keeps two operators apart, whatever plans they have.
+const operatorLease = "kpr-operator"
+
+// operation is what plans need of one cluster: a place for journals, a lease
+// and who is at work.
+type operation struct {
+	env       cli.Env
+	config    *rest.Config
+	namespace string
+	store     *write.ConfigMaps
+	clock     *write.Clock
+	copy      string // file of --journal
+	operator  plan.Operator
+}
+
+// operate prepares to change the cluster of the flags. Journals and the lease
+// are in the namespace, which is Cilium's.
+func (c *change) operate(ctx context.Context, share cli.Share, namespace string) (*operation, error) {
+	config, err := share.Config()
+	if err != nil {
+		return nil, err
+	}
+	o := &operation{env: share.Env(), config: rest.CopyConfig(config), namespace: namespace, copy: c.journal}
+	o.clock = write.NewClock(o.config, o.env.Now)
+	if o.store, err = write.NewConfigMaps(o.config, namespace); err != nil {
+		return nil, err
+	}
+	o.operator = plan.Operator{User: o.env.Getenv("USER"), Tool: version.String()}
+	o.operator.Host, _ = os.Hostname()
+	if user, err := write.Self(ctx, o.config); err == nil {
+		o.operator.User = user
+	}
+	return o, ctx.Err()
+}
+
+// open are the journals of a kind that are not closed.
+func (o *operation) open(ctx context.Context, kind string) ([]cluster.Found, error) {
+	all, err := cluster.Find(ctx, o.store, kind)
+	if err != nil {
+		return nil, fmt.Errorf("journals in %s: %w", o.namespace, err)
+	}
+	var out []cluster.Found
+	for _, f := range all {
+		if !f.Closed {
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}
+
+// opening is the first entry of a journal.
+func (o *operation) opening(ctx context.Context, id string) (*plan.Opening, error) {
+	entries, err := cluster.New(o.store, id).Entries(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("journal %s: %w", id, err)
+	}
+	if len(entries) == 0 || entries[0].Plan == nil {
+		return nil, fmt.Errorf("journal %s: no plan was opened in it; remove its ConfigMaps in %s", id, o.namespace)
+	}
+	return entries[0].Plan, nil
+}
+
+// engine runs plans over the journal of that id.
+func (o *operation) engine(id string, tell func(plan.Progress)) (*plan.Engine, error) {
+	random := make([]byte, 4)
+	_, _ = rand.Read(random) // never fails, see crypto/rand
+	identity := fmt.Sprintf("%s@%s/%d-%s", o.operator.User, o.operator.Host, os.Getpid(), hex.EncodeToString(random))
+	lease, err := write.NewLease(o.config, o.namespace, operatorLease, identity)
+	if err != nil {
+		return nil, err
+	}
+	lease.Waiting = func(holder string) {
+		_, _ = fmt.Fprintf(o.env.ErrOut, "kubectl kpr: %s holds the lease %s/%s; waiting whether it is alive\n", clean(holder), o.namespace, operatorLease)
+	}
+	var journal plan.Journal = cluster.New(o.store, id)
+	if o.copy != "" {
+		journal = plan.Copied{Main: journal, Copy: plan.NewFile(o.copy)}
+	}
+	return &plan.Engine{
+		ID: id, Journal: journal, Now: o.env.Now, Server: o.clock.Server, Operator: o.operator, Hold: lease.Hold, Tell: tell,
+	}, nil
+}
+
+// newID names a journal by its kind and time.
+func newID(kind string, now time.Time) string {
+	return kind + "-" + now.UTC().Format("20060102-150405")
+}
