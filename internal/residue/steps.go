@@ -143,7 +143,7 @@ func (c *Cleaner) capture(ctx context.Context, n Input) (record plan.Record, err
 	return record, err
 }
 
-func (c *Cleaner) file() string { return "residue-" + c.ID + ".json" }
+func (c *Cleaner) file() string { return c.ID + ".json" }
 
 func (c *Cleaner) local(node string) string { return filepath.Join(c.Folder, node+".json") }
 
