@@ -60,7 +60,7 @@ func NewRunner(config *rest.Config) (*Runner, error) {
 // where ctx ends first. Errors wrap one of source's; a pod that Pod Security
 // refuses is source.ErrForbidden in the policy's words.
 func (r *Runner) RunOnHost(ctx context.Context, on live.HostNode, argv []string, max exec.Limits) (exec.Result, error) {
-	pod, err := r.Open(ctx, on, life)
+	pod, err := r.Open(ctx, on, "look", life)
 	if err != nil {
 		return exec.Result{}, err
 	}

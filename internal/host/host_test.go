@@ -110,7 +110,7 @@ func TestRefusals(t *testing.T) {
 
 // A killed client removes nothing: the pod and its Job must go by themselves.
 func TestJobEndsByItself(t *testing.T) {
-	j := job("kpr-host-0", live.HostNode{Name: "n1", Namespace: "kube-system", Image: "cilium:v1.20.2"}, life)
+	j := job("kpr-host-0", "look", live.HostNode{Name: "n1", Namespace: "kube-system", Image: "cilium:v1.20.2"}, life)
 	s := j.Spec
 	p := s.Template.Spec
 	switch {

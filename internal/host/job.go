@@ -17,6 +17,9 @@ const (
 	// Value is the label's value.
 	Value = "kubectl-kpr"
 
+	// labelFor tells what a pod is for: RunOnHost's to look, others to change.
+	labelFor = "kpr.kubectl-kpr.io/for"
+
 	container = "host"
 	// life of RunOnHost is how long a pod lives if nobody removes it: longer than a node may
 	// take to answer, short enough that a killed client leaves it behind for
@@ -32,7 +35,7 @@ const (
 // The pod ends by itself: sleep runs out, the Job's deadline kills what sleep
 // did not end, and the Job's time to live is nothing, so that the controllers
 // remove both whether or not the client is still there.
-func job(name string, on live.HostNode, life time.Duration) *batchv1.Job {
+func job(name, purpose string, on live.HostNode, life time.Duration) *batchv1.Job {
 	var (
 		no, yes  = false, true
 		deadline = int64(life / time.Second)
@@ -40,7 +43,7 @@ func job(name string, on live.HostNode, life time.Duration) *batchv1.Job {
 		grace    = int64(1)
 		root     = int64(0)
 	)
-	labels := map[string]string{Label: Value, "app.kubernetes.io/name": "kpr-host"}
+	labels := map[string]string{Label: Value, "app.kubernetes.io/name": "kpr-host", labelFor: purpose}
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: on.Namespace, Labels: labels},
 		Spec: batchv1.JobSpec{

@@ -18,12 +18,12 @@ type Pod struct {
 }
 
 // Open starts a pod on the node that ends by itself after life, whatever
-// becomes of this process. Errors are those of RunOnHost.
-func (r *Runner) Open(ctx context.Context, on live.HostNode, life time.Duration) (*Pod, error) {
+// becomes of this process. purpose is a label's value. Errors are those of RunOnHost.
+func (r *Runner) Open(ctx context.Context, on live.HostNode, purpose string, life time.Duration) (*Pod, error) {
 	random := make([]byte, 5)
 	_, _ = rand.Read(random) // never fails, see crypto/rand
 	p := &Pod{runner: r, namespace: on.Namespace, job: "kpr-host-" + hex.EncodeToString(random)}
-	if err := r.jobs.Create(ctx, job(p.job, on, life)); err != nil {
+	if err := r.jobs.Create(ctx, job(p.job, purpose, on, life)); err != nil {
 		return nil, err
 	}
 	pod, err := r.running(ctx, on.Namespace, p.job)
@@ -47,4 +47,10 @@ func (p *Pod) Close(ctx context.Context) {
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	_ = p.runner.jobs.Delete(after, p.namespace, p.job)
+}
+
+// Sweep removes the pods of a purpose in a namespace, such as a killed process
+// has left. What it cannot remove ends by itself.
+func (r *Runner) Sweep(ctx context.Context, namespace, purpose string) {
+	_ = r.jobs.DeleteAll(ctx, namespace, Label+"="+Value+","+labelFor+"="+purpose)
 }

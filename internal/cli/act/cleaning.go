@@ -119,19 +119,25 @@ func (c *cleaning) cleaner(id string) *residue.Cleaner {
 		folder = "kpr-" + id
 	}
 	return &residue.Cleaner{
-		Open: c.shell, Ready: residue.ReadyBy(c.src), ID: id, Target: c.src.About().Server, Folder: folder, Now: c.share.Env().Now,
+		Open: c.shell("residue"), Ready: residue.ReadyBy(c.src), ID: id, Target: c.op.target, Folder: folder, Now: c.share.Env().Now,
 	}
 }
 
-// shell is a pod on a node.
-func (c *cleaning) shell(ctx context.Context, node string) (residue.Shell, error) {
-	on, err := c.src.HostNode(ctx, node)
-	if err != nil {
-		return nil, err
+// shell is a pod on a node. Of those that change something there is one at a
+// time, under the lease: any other is what a killed process has left.
+func (c *cleaning) shell(purpose string) func(context.Context, string) (residue.Shell, error) {
+	return func(ctx context.Context, node string) (residue.Shell, error) {
+		on, err := c.src.HostNode(ctx, node)
+		if err != nil {
+			return nil, err
+		}
+		starting, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		if purpose != "look" {
+			c.hosts.Sweep(starting, on.Namespace, purpose)
+		}
+		return c.hosts.Open(starting, on, purpose, podLife)
 	}
-	starting, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	return c.hosts.Open(starting, on, podLife)
 }
 
 // goOn resumes or takes back the plan of an open journal.

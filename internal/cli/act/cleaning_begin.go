@@ -74,8 +74,8 @@ func (c *cleaning) selection(backups []*residue.Backup) (diag.Selection, error) 
 // sameTarget refuses backups of another cluster.
 func (c *cleaning) sameTarget(backups []*residue.Backup) error {
 	for _, b := range backups {
-		if server := c.src.About().Server; b.Target != server {
-			return fmt.Errorf("the backup of node %s is of cluster %s, this is %s: %w", b.Node, b.Target, server, plan.ErrRefused)
+		if b.Target != c.op.target {
+			return fmt.Errorf("the backup of node %s is of another cluster (kube-system is %s there, %s here): %w", b.Node, b.Target, c.op.target, plan.ErrRefused)
 		}
 	}
 	return nil
@@ -90,7 +90,7 @@ func (c *cleaning) survey(ctx context.Context, cleaner *residue.Cleaner, candida
 		}
 	}
 	_, _ = fmt.Fprintf(c.share.Env().ErrOut, "kubectl kpr: looking at %d nodes through a privileged pod on each, which ends by itself within %s\n", len(nodes), podLife)
-	proposals, errs := residue.Survey(ctx, nodes, 8, c.shell)
+	proposals, errs := residue.Survey(ctx, nodes, 8, c.shell("look"))
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -30,6 +30,7 @@ type operation struct {
 	clock     *write.Clock
 	copy      string // file of --journal
 	operator  plan.Operator
+	target    string // the cluster's own identity, however it is reached
 }
 
 // operate prepares to change the cluster of the flags. Journals and the lease
@@ -42,6 +43,9 @@ func (c *change) operate(ctx context.Context, share cli.Share, namespace string)
 	o := &operation{env: share.Env(), config: rest.CopyConfig(config), namespace: namespace, copy: c.journal}
 	o.clock = write.NewClock(o.config, o.env.Now)
 	if o.store, err = write.NewConfigMaps(o.config, namespace); err != nil {
+		return nil, err
+	}
+	if o.target, err = write.Cluster(ctx, o.config); err != nil {
 		return nil, err
 	}
 	o.operator = plan.Operator{User: o.env.Getenv("USER"), Tool: version.String()}

@@ -52,3 +52,13 @@ func (j *Jobs) Delete(ctx context.Context, namespace, name string) error {
 	}
 	return nil
 }
+
+// DeleteAll deletes the Jobs with a label and, in the background, their pods.
+func (j *Jobs) DeleteAll(ctx context.Context, namespace, selector string) error {
+	policy := metav1.DeletePropagationBackground
+	err := j.client.Jobs(namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &policy}, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return kube.Classify("deletecollection", "jobs.batch in "+namespace, err)
+	}
+	return nil
+}
