@@ -35,6 +35,9 @@ func Markdown() string {
 	b.WriteString("\n## With --probe-api\n\nOne authenticated request for `/readyz` is sent to the API server from each node's host network, at the address that its agent dials. The agent's pod only passes bytes on;\n" +
 		"the user's credentials are sent when the certificate is the cluster's and names that address, and not before. It takes these permissions beyond those above:\n\n")
 	table(&b, []string{"permission", "where"}, wanted(ForProbe()))
+	b.WriteString("\n## To clean up\n\n`residue clean` and `residue restore` change nodes through the same kind of pod, which lives for five minutes at most, and keep a journal in ConfigMaps `kpr-journal-*` and\n" +
+		"the lease `kpr-operator`, both in Cilium's namespace. They take these permissions beyond those at the top:\n\n")
+	table(&b, []string{"permission", "where"}, wanted(ForPlans()))
 	return b.String()
 }
 

@@ -33,11 +33,11 @@ type event struct {
 // shows as a gap.
 const reader = "kpr-e2e"
 
-// readerRole is that role, as a list of objects for kubectl.
-func readerRole() ([]byte, error) {
+// roleOf is a role with those permissions, as a list of objects for kubectl.
+func roleOf(all []evidence.Access) ([]byte, error) {
 	type object = map[string]any
 	var everywhere, inCilium []object
-	for _, a := range evidence.All() {
+	for _, a := range all {
 		resource := a.Resource
 		if a.Subresource != "" {
 			resource += "/" + a.Subresource
@@ -73,7 +73,7 @@ func readerRole() ([]byte, error) {
 func TestAuditLogShowsReadingOnly(t *testing.T) {
 	enter(t, "kpr")
 	role := filepath.Join(t.TempDir(), "role.json")
-	objects, err := readerRole()
+	objects, err := roleOf(evidence.All())
 	if err != nil {
 		t.Fatal(err)
 	}
