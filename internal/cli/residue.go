@@ -31,7 +31,7 @@ func (a *app) residue() *cobra.Command {
                             Cilium and of others that look alike do not count.
   Who brings it back?       kubeadm, add-on managers, kubespray, a server of k3s or RKE2.
 
-It never writes. nftables tables that were left are seen from the host only, with --host.
+It never writes; residue clean does. nftables tables that were left are seen from the host only, with --host.
 
 The exit code is 2 where kube-proxy runs beside an active KPR, whatever --fail-on says.`,
 		Example: `  # all nodes

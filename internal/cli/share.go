@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/live"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/render"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/report"
 )
@@ -18,6 +19,14 @@ type Share struct{ app *app }
 
 // Env is the world of this run.
 func (s Share) Env() Env { return s.app.env }
+
+// Signs gives a text the signs that the terminal can show.
+func (s Share) Signs(text string) string {
+	if options := (&outputFlags{}).options(s.app.env); options.ASCII {
+		return render.Plain(text)
+	}
+	return text
+}
 
 // Namespace is the one of kubectl's -n, else of the context.
 func (s Share) Namespace() (string, error) {

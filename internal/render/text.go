@@ -132,6 +132,11 @@ var signs = map[string][2]string{
 
 var colours = map[string]string{"ok": "32", "warning": "33", "error": "31", "unknown": "35", "info": "36"}
 
+// Plain is a text in which signs, and what stands between columns, are ASCII.
+func Plain(text string) string {
+	return strings.NewReplacer("✓", "+", "✗", "x", "×", "x", "·", "-", "…", "...").Replace(text)
+}
+
 // sign is a mark that says by itself what its colour repeats.
 func (p page) sign(kind string) string {
 	s := signs[kind][0]

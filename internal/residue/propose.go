@@ -13,12 +13,12 @@ import (
 
 // Proposal is what would go on one node.
 type Proposal struct {
-	Node     string         `json:"node"`
-	IPTables []TableOf      `json:"iptables"`
-	NFTables []string       `json:"nftables"`
-	IPVS     *IPVS          `json:"ipvs,omitempty"`
-	Stays    []netfilterKey `json:"stays,omitempty"` // kube-proxy's, but somebody else's row leads there
-	Unlooked []string       `json:"unlooked,omitempty"`
+	Node     string    `json:"node"`
+	IPTables []TableOf `json:"iptables"`
+	NFTables []string  `json:"nftables"`
+	IPVS     *IPVS     `json:"ipvs,omitempty"`
+	Stays    []Staying `json:"stays,omitempty"` // kube-proxy's, but somebody else's row leads there
+	Unlooked []string  `json:"unlooked,omitempty"`
 
 	Input Input `json:"-"`
 }
@@ -33,7 +33,9 @@ type TableOf struct {
 	Rows    int      `json:"rows"`  // of Chains
 }
 
-type netfilterKey struct {
+// Staying is a chain of kube-proxy that cannot go, and the row of somebody else
+// that leads to it, "" where that is a row of another such chain.
+type Staying struct {
 	Table string `json:"table"`
 	Chain string `json:"chain"`
 	By    string `json:"by,omitempty"`
@@ -50,7 +52,7 @@ func Propose(node string, kubelet bool, h *Holding) *Proposal {
 			p.IPTables = append(p.IPTables, TableOf{backend, int(b.Family), t.Table, t.Chains, append([]string{}, t.Jumps...), len(t.Rows)})
 		}
 		for _, k := range s.Removal.Kept {
-			p.Stays = append(p.Stays, netfilterKey{k.Table, k.Chain, k.By})
+			p.Stays = append(p.Stays, Staying{k.Table, k.Chain, k.By})
 		}
 		_, _ = fmt.Fprintf(sum, "%s\n%s", s.Tool, s.Removal.Restore())
 	}

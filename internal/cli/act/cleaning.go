@@ -159,7 +159,7 @@ func (c *cleaning) goOn(ctx context.Context, id string, backups []*residue.Backu
 	if err != nil {
 		return err
 	}
-	engine, err := c.op.engine(id, c.progress())
+	engine, err := c.op.engine(c.kind(), id, c.progress())
 	if err != nil {
 		return err
 	}

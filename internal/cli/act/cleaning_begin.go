@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func (c *cleaning) begin(ctx context.Context, backups []*residue.Backup) error {
 	}
 	view.Digest = c.plan.Digest()
 	if err := c.show(view); err != nil || c.dryRun || len(c.plan.Stages[0].Steps) == 0 {
-		return err
+		return cmp.Or(err, view.unlooked())
 	}
 	question := "Remove it?"
 	if len(backups) > 0 {
@@ -53,7 +54,7 @@ func (c *cleaning) begin(ctx context.Context, backups []*residue.Backup) error {
 	if err := c.ask(ctx, question); err != nil {
 		return err
 	}
-	engine, err := c.op.engine(id, c.progress())
+	engine, err := c.op.engine(c.kind(), id, c.progress())
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (c *cleaning) tellResult(id, folder string, stand *plan.Stand, err error) {
 		_ = e.Encode(r)
 		return
 	}
-	_, _ = io.WriteString(env.Out, r.text(folder, len(c.files) > 0))
+	_, _ = io.WriteString(env.Out, c.share.Signs(r.text(folder, len(c.files) > 0)))
 }
 
 func (c *cleaning) verb() string {
@@ -97,10 +97,22 @@ func (r *result) text(folder string, restoring bool) string {
 	case r.Done:
 		fmt.Fprintf(&b, "✓ taken back on every node that was changed, verified on each; journal %s\n", r.Journal)
 	default:
-		fmt.Fprintf(&b, "✗ stopped: %d of %s done, %d halfway, %d being taken back\n", states[plan.Complete], counted(len(r.Nodes), "node"), states[plan.Halfway], states[plan.GoingBack])
+		fmt.Fprintf(&b, "✗ stopped: %d of %s done%s\n", states[plan.Complete], counted(len(r.Nodes), "node"), halves(states[plan.Halfway], states[plan.GoingBack]))
 		fmt.Fprintf(&b, "journal %s\ngo on:     %s\ntake back: %s --undo\n", r.Journal, command, command)
 	}
 	return b.String()
+}
+
+// halves tells of nodes that are neither done nor untouched.
+func halves(halfway, back int) string {
+	text := ""
+	if halfway > 0 {
+		text += fmt.Sprintf(", %d halfway", halfway)
+	}
+	if back > 0 {
+		text += fmt.Sprintf(", %d being taken back", back)
+	}
+	return text
 }
 
 // tellStand says where an open plan stands, before anything is asked.
@@ -109,7 +121,7 @@ func (c *cleaning) tellStand(id string, s *plan.Stand) {
 	done, all := s.Count(plan.Complete)
 	half, _ := s.Count(plan.Halfway)
 	back, _ := s.Count(plan.GoingBack)
-	fmt.Fprintf(&b, "a %s is open: %d of %s done, %d halfway, %d being taken back\n", s.Opening.Kind, done, counted(all, "node"), half, back)
+	fmt.Fprintf(&b, "a %s is open: %d of %s done%s\n", s.Opening.Kind, done, counted(all, "node"), halves(half, back))
 	if n := len(s.Sessions); n > 0 {
 		last := s.Sessions[n-1]
 		fmt.Fprintf(&b, "journal %s/kpr-journal-%s, last worked on by %s at %s\n", c.op.namespace, id, clean(operatorOf(last)), last.Time.Format(time.RFC3339))

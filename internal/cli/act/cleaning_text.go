@@ -52,8 +52,27 @@ func (c *cleaning) show(v *view) error {
 	if c.dryRun && len(c.plan.Stages[0].Steps) > 0 {
 		fmt.Fprintf(&b, "\ndry run: nothing was changed. Digest of the plan, for --approve:\n%s\n", v.Digest)
 	}
-	_, err := io.WriteString(env.Out, b.String())
+	_, err := io.WriteString(env.Out, c.share.Signs(b.String()))
 	return err
+}
+
+// unlooked is the error of nodes on which nothing was found and something could
+// not be looked at: that is not known to be nothing.
+func (v *view) unlooked() error {
+	var nodes []string
+	what := ""
+	for _, p := range v.Nodes {
+		if !p.Empty() {
+			return nil
+		}
+		if len(p.Unlooked) > 0 {
+			nodes, what = append(nodes, p.Node), p.Unlooked[0]
+		}
+	}
+	if len(nodes) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w on %s: %s", plan.ErrUnverified, joined(nodes, 5), what)
 }
 
 // text groups nodes that lose the same.
@@ -63,7 +82,7 @@ func (v *view) text(b *strings.Builder, wide, back bool) {
 		nodes []string
 	}
 	var groups []*group
-	chains, rows, tables, with := 0, 0, 0, 0
+	chains, rows, tables, with := 0, 0, 0, 0 // with: nodes that have something
 	for _, p := range v.Nodes {
 		if p.Empty() && len(p.Stays)+len(p.Unlooked) == 0 {
 			continue
@@ -88,6 +107,8 @@ func (v *view) text(b *strings.Builder, wide, back bool) {
 		verb = "to put back"
 	}
 	switch {
+	case v.unlooked() != nil:
+		fmt.Fprintf(b, "? nothing was found on %s, and not all could be looked at\n", counted(v.Looked, "node"))
 	case with == 0:
 		fmt.Fprintf(b, "✓ nothing of kube-proxy is on %s\n", counted(v.Looked, "node"))
 	default:
@@ -168,7 +189,7 @@ func amount(chains, rows, tables int) string {
 		parts = append(parts, counted(tables, "nftables table"))
 	}
 	if len(parts) == 0 {
-		parts = append(parts, "IPVS state")
+		parts = append(parts, "what there was")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -186,17 +207,19 @@ func counted(n int, word string) string {
 // progress tells each node's end on standard error, and on a terminal what is
 // being done.
 func (c *cleaning) progress() func(plan.Progress) {
-	w := c.share.Env().ErrOut
+	say := func(format string, args ...any) {
+		_, _ = io.WriteString(c.share.Env().ErrOut, c.share.Signs(fmt.Sprintf(format, args...)))
+	}
 	return func(p plan.Progress) {
 		switch p.Phase {
 		case plan.PhaseDone:
-			_, _ = fmt.Fprintf(w, "✓ %s: done and verified\n", clean(p.Step))
+			say("✓ %s: done and verified\n", clean(p.Step))
 		case plan.PhaseBack:
-			_, _ = fmt.Fprintf(w, "✓ %s: as it was before, verified\n", clean(p.Step))
+			say("✓ %s: as it was before, verified\n", clean(p.Step))
 		case plan.PhaseSkipped:
-			_, _ = fmt.Fprintf(w, "· %s: already so\n", clean(p.Step))
+			say("· %s: already so\n", clean(p.Step))
 		case plan.PhaseApply, plan.PhaseUndo:
-			_, _ = fmt.Fprintf(w, "  %s: %s\n", clean(p.Step), p.Phase)
+			say("  %s: %s\n", clean(p.Step), p.Phase)
 		}
 	}
 }

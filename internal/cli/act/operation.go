@@ -83,8 +83,9 @@ func (o *operation) opening(ctx context.Context, id string) (*plan.Opening, erro
 	return entries[0].Plan, nil
 }
 
-// engine runs plans over the journal of that id.
-func (o *operation) engine(id string, tell func(plan.Progress)) (*plan.Engine, error) {
+// engine runs plans of a kind over the journal of that id, while no other of
+// that kind is open.
+func (o *operation) engine(kind, id string, tell func(plan.Progress)) (*plan.Engine, error) {
 	random := make([]byte, 4)
 	_, _ = rand.Read(random) // never fails, see crypto/rand
 	identity := fmt.Sprintf("%s@%s/%d-%s", o.operator.User, o.operator.Host, os.Getpid(), hex.EncodeToString(random))
@@ -100,8 +101,33 @@ func (o *operation) engine(id string, tell func(plan.Progress)) (*plan.Engine, e
 		journal = plan.Copied{Main: journal, Copy: plan.NewFile(o.copy)}
 	}
 	return &plan.Engine{
-		ID: id, Journal: journal, Now: o.env.Now, Server: o.clock.Server, Operator: o.operator, Hold: lease.Hold, Tell: tell,
+		ID: id, Journal: journal, Now: o.env.Now, Server: o.clock.Server, Operator: o.operator, Tell: tell,
+		Hold: func(ctx context.Context) (context.Context, func(), error) {
+			held, release, err := lease.Hold(ctx)
+			if err != nil {
+				return nil, nil, err
+			}
+			if err := o.alone(held, kind, id); err != nil {
+				release()
+				return nil, nil, err
+			}
+			return held, release, nil
+		},
 	}, nil
+}
+
+// alone fails where somebody has begun a plan of the kind since this one was made.
+func (o *operation) alone(ctx context.Context, kind, id string) error {
+	found, err := o.open(ctx, kind)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		if f.ID != id {
+			return fmt.Errorf("journal %s was opened meanwhile; look again: %w", f.ID, plan.ErrRefused)
+		}
+	}
+	return nil
 }
 
 // newID names a journal by its kind and time.

@@ -37,8 +37,9 @@ and of the container runtime (KUBE-HOSTPORTS, KUBE-HP-*) are not kube-proxy's.`,
 		"kubectl kpr exec NODE -- ip6tables-nft-save -c",
 		"kubectl kpr exec NODE -- ip6tables-legacy-save -c",
 	},
-	Remedy: `First make sure that no kube-proxy runs there and that nothing brings it back; then drain the node and reboot
-it, or run kube-proxy's own "kube-proxy --cleanup" there once, which clears iptables, IPVS and nftables of both families.
+	Remedy: `First make sure that no kube-proxy runs there and that nothing brings it back. Then "kubectl kpr residue clean --node
+NODE --dry-run" shows what would go, and without --dry-run it goes, with a backup. Or drain the node and reboot it, or run
+kube-proxy's own "kube-proxy --cleanup" there once, which clears iptables, IPVS and nftables of both families.
 Do not pipe a save through grep and back: that drops the kubelet's rules and every rule whose comment has
 the word, only for IPv4, and an iptables older than the one that wrote the rules loses matches on the way.`,
 	Settles: true,

@@ -25,8 +25,8 @@ kube-proxy it is only told, since a migration has to clear all three as well. Vi
 		"kubectl kpr exec NODE -- cat /proc/net/ip_vs",
 		"kubectl kpr exec NODE -- ipset list -n",
 	},
-	Remedy: `When no kube-proxy runs there any more and nothing brings it back: drain and reboot the node, or run
-"kube-proxy --cleanup" on it once. Deleting the device alone leaves the virtual servers. Sysctls that the mode sets
+	Remedy: `When no kube-proxy runs there any more and nothing brings it back: "kubectl kpr residue clean --node
+NODE" where the host has ipvsadm; or drain and reboot the node, or run "kube-proxy --cleanup" on it once. Deleting the device alone leaves the virtual servers. Sysctls that the mode sets
 (net.ipv4.vs.*, arp_ignore, arp_announce) are put back by a reboot only.`,
 }
 

@@ -22,8 +22,8 @@ Cilium does not translate it first.
 The agent's image has no nft. A kube-proxy that runs in this mode says so on port 10249; tables that it has left
 are seen from the host only, with --host, or in evidence that was recorded there.`,
 	Proof: []string{"nft list table ip kube-proxy    # on the node", "nft list table ip6 kube-proxy"},
-	Remedy: `When no kube-proxy runs there any more and nothing brings it back: "nft delete table ip kube-proxy" and
-"nft delete table ip6 kube-proxy" on the node, "kube-proxy --cleanup" once, or a reboot.`,
+	Remedy: `When no kube-proxy runs there any more and nothing brings it back: "kubectl kpr residue clean --node
+NODE", "nft delete table ip kube-proxy" and "nft delete table ip6 kube-proxy" on the node, "kube-proxy --cleanup" once, or a reboot.`,
 	Settles: true,
 }
 
