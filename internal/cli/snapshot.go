@@ -107,7 +107,7 @@ func (a *app) writeTo(name string, f func(io.Writer) (source.Summary, error)) (s
 
 // tell says on standard error what was written and what is missing.
 func (a *app) tell(name string, sum source.Summary) error {
-	_, _ = fmt.Fprintf(a.env.ErrOut, "%s: %d files of %d nodes, %d bytes before packing\n", name, len(sum.Members), len(sum.Nodes), sum.Bytes)
+	_, _ = fmt.Fprintf(a.env.ErrOut, "%s: %s of %s, %d bytes before packing\n", name, counted(len(sum.Members), "file"), counted(len(sum.Nodes), "node"), sum.Bytes)
 	lost := false
 	type why struct {
 		reason string
@@ -137,10 +137,17 @@ func (a *app) tell(name string, sum source.Summary) error {
 		if len(w.nodes) > 0 {
 			where = strings.Join(w.nodes, ", ")
 		}
-		_, _ = fmt.Fprintf(a.env.ErrOut, "  not read on %s: %d topics: %s\n", render.Clean(where), len(w.topics), render.Clean(w.reason))
+		_, _ = fmt.Fprintf(a.env.ErrOut, "  not read on %s: %s: %s\n", render.Clean(where), counted(len(w.topics), "topic"), render.Clean(w.reason))
 	}
 	if lost {
 		return ExitError{report.ExitUnknown}
 	}
 	return nil
+}
+
+func counted(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
 }

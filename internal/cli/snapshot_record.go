@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/redact"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/render"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/version"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 )
@@ -66,7 +67,13 @@ func (r *recorder) run(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		name = args[0]
 	}
-	sum, err := r.app.writeTo(name, func(w io.Writer) (source.Summary, error) { return r.write(cmd.Context(), bounded, job, w) })
+	sum, err := r.app.writeTo(name, func(w io.Writer) (source.Summary, error) {
+		sum, err := r.write(cmd.Context(), bounded, job, w)
+		if err == nil && len(sum.Members) == 0 {
+			err = nothing(sum)
+		}
+		return sum, err
+	})
 	r.from.progress.clear()
 	if err != nil {
 		return err
@@ -78,6 +85,16 @@ func (r *recorder) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return r.app.tell(name, sum)
+}
+
+// nothing is the error for a recording that would be empty.
+func nothing(sum source.Summary) error {
+	for _, g := range sum.Gaps {
+		if g.Class != source.Absent {
+			return fmt.Errorf("nothing could be read: %s", render.Clean(g.Reason))
+		}
+	}
+	return errors.New("nothing could be read: the source holds no evidence")
 }
 
 // key is the key to redact with: one that is kept, or one that nobody will know.

@@ -21,6 +21,8 @@ var (
 	// Labels of endpoints and identities.
 	sourced = regexp.MustCompile(`\b(?:k8s|container|cni):([A-Za-z0-9][A-Za-z0-9./_-]*)(?:=([A-Za-z0-9._-]*))?`)
 	owned   = regexp.MustCompile(`owned by (?:another service: )?([a-z0-9-]+)/([a-z0-9.-]+)`)
+	// Users, in refusals of the API server: User "system:serviceaccount:ci:kpr".
+	user = regexp.MustCompile(`\bUser \\?"([^"\\]+)`)
 	// Hosts: of URLs, in errors of the resolver and of TLS.
 	urlHost = regexp.MustCompile(`[a-z][a-z0-9+.-]*://(?:[^/\s"'@]*@)?([A-Za-z0-9._-]+)`)
 	lookup  = regexp.MustCompile(`\blookup ([A-Za-z0-9._-]+)`)
@@ -60,6 +62,11 @@ func (r *Redactor) learnText(t source.Topic, s string) {
 	for _, m := range owned.FindAllStringSubmatch(s, -1) {
 		r.Learn(m[1])
 		r.Learn(m[2])
+	}
+	for _, m := range user.FindAllStringSubmatch(s, -1) {
+		for name := range strings.FieldsFuncSeq(m[1], func(c rune) bool { return strings.ContainsRune(":/@", c) }) {
+			r.Learn(name)
+		}
 	}
 	for _, m := range lookup.FindAllStringSubmatch(s, -1) {
 		r.learnHost(m[1])

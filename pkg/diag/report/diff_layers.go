@@ -36,7 +36,9 @@ func (c *comparison) frontends() {
 			}
 			owners := c.owners(l.name, node)
 			for _, f := range changes {
-				f.Service = cmp.Or(f.Service, owners[f.Frontend])
+				if f.Service = cmp.Or(f.Service, owners[f.Frontend]); wildcard(f.Frontend) {
+					f.Service = cmp.Or(f.Service, owners[hostOf(f.Frontend)])
+				}
 				id := strings.Join([]string{f.Layer, f.Frontend, f.Service, f.What, f.Backend, f.Before, f.After}, "|")
 				i, ok := at[id]
 				if !ok {
@@ -71,10 +73,18 @@ func (c *comparison) owners(layer, node string) map[string]string {
 		}
 		for _, r := range want.Rows {
 			out[r.Address.String()] = r.Service.String()
+			out[hostOf(r.Address.String())] = r.Service.String()
 		}
 	}
 	return out
 }
+
+// wildcard holds for the rows that catch unknown ports: they belong to the
+// Service that has the address.
+func wildcard(frontend string) bool { return strings.HasPrefix(frontend[len(hostOf(frontend)):], ":0") }
+
+// hostOf is a frontend without its port.
+func hostOf(frontend string) string { return frontend[:max(0, strings.LastIndexByte(frontend, ':'))] }
 
 // changesOf are the differences of one layer. What both sides explain as
 // optional differs all the same: it came or went.
