@@ -116,8 +116,12 @@ func (w walk) fields(key string, m map[string]any) any {
 	pods := w.topic == source.Pods || w.topic == source.DaemonSets
 	for k, v := range m {
 		switch {
-		case gone[k], k == "images" && w.topic == source.Nodes, pods && !w.own && private[k]:
+		case gone[k], k == "images" && w.topic == source.Nodes:
 			delete(m, k)
+		case pods && !w.own && private[k]:
+			if m[k] = w.localIPs(v); m[k] == nil {
+				delete(m, k)
+			}
 		case secretField(k) && w.topic != source.CiliumConfig && !isMap(v):
 			m[k] = dropped
 		case k == "name" && key == "env":
@@ -132,6 +136,29 @@ func (w walk) fields(key string, m map[string]any) any {
 		}
 	}
 	return m
+}
+
+// localIPs keeps of a command what tells a node-local resolver, whatever its
+// name: the addresses it takes over. It is nil for everything else.
+func (w walk) localIPs(v any) any {
+	words, _ := v.([]any)
+	var kept []any
+	for i, word := range words {
+		s, _ := word.(string)
+		key, _, joined := strings.Cut(strings.TrimLeft(s, "-"), "=")
+		if key != "localip" || !strings.HasPrefix(s, "-") {
+			continue
+		}
+		if kept = append(kept, w.r.Text(s)); !joined && i+1 < len(words) {
+			if next, ok := words[i+1].(string); ok {
+				kept = append(kept, w.r.scrub(next))
+			}
+		}
+	}
+	if kept == nil {
+		return nil
+	}
+	return kept
 }
 
 func flat(m map[string]any) bool {

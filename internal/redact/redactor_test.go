@@ -224,6 +224,33 @@ func TestRedirectListKeepsPorts(t *testing.T) {
 	}
 }
 
+func TestForeignPodsTellNothing(t *testing.T) {
+	r := learnt(t)
+	r.learning = true
+	in := []byte(`{"items":[{"metadata":{"name":"cache-x2","namespace":"kube-system","annotations":{"acme.example/owner":"jane","service.cilium.io/global":"true"}},"spec":{"hostNetwork":true,"volumes":[{"secret":{"secretName":"acme-key"}}],` +
+		`"containers":[{"name":"resolver","image":"registry.acme.example:5000/infra/node-cache:1.22","env":[{"name":"ACME","value":"hunter2"}],"args":["-localip","169.254.20.10,10.96.0.10","-conf","/etc/acme"]}]}}]}`)
+	for range 2 { // learns, then replaces
+		out, err := r.objects(source.Pods, source.JSON, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.learning = false
+		for _, left := range []string{"acme", "jane", "hunter2", "cache-x2", "10.96.0.10"} {
+			if strings.Contains(string(out), left) {
+				t.Errorf("%s is left in %s", left, out)
+			}
+		}
+		if out == nil {
+			continue
+		}
+		for _, kept := range []string{`"-localip","169.254.20.10,` + r.Addr(netip.MustParseAddr("10.96.0.10")).String() + `"`, `"service.cilium.io/global":"true"`, `"hostNetwork":true`, ":1.22"} {
+			if !strings.Contains(string(out), kept) {
+				t.Errorf("%s is not in %s", kept, out)
+			}
+		}
+	}
+}
+
 // FuzzText: whatever comes, nothing panics, and what was learnt is gone.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"10.96.0.10:53", "fd00::1%a/64", "web-np.shop", "[::ffff:10.0.0.1]:80", "a--b__c..d", "KUBE-SVC-", "1.2.3.4.5.6", "::::", "ip-1-2-3-4-5", "\xff10.0.0.1\xfe"} {
