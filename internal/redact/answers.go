@@ -24,6 +24,11 @@ var portsIn = map[string]bool{"PortName": true, "PortNames": true, "port-name": 
 // answer replaces in JSON that is no object of Kubernetes. The bytes between
 // strings stay as they are, and so do keys that hold no address.
 func (r *Redactor) answer(t source.Topic, data []byte) []byte {
+	if r.learning && t == source.Status {
+		for _, m := range remoteJSON.FindAllSubmatch(data, -1) {
+			r.Learn(string(m[1]))
+		}
+	}
 	var out bytes.Buffer
 	out.Grow(len(data) + len(data)/8)
 	key := ""

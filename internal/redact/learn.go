@@ -30,6 +30,9 @@ var (
 	// Settings that name the cluster or a machine, in files within files.
 	setting = regexp.MustCompile(`(?im)\b(cluster-?name|control-?plane-?endpoint|hostname-?override|node-?name|tls-san|k8s-?service-?host|k8s-client-host|kubernetes_service_host|advertise-address|hosted-?zone|current-context|egress-gateway-name)["']?\s*[:=]\s*["']?([^\s"',}]+)`)
 	domain  = regexp.MustCompile(`(?:^|[\s"'/@:,=\[(])([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,})(?:$|[\s"'/:,\])])`)
+	// Clusters of a mesh, in the status as text and as JSON.
+	remote     = regexp.MustCompile(`(?m)^\s{2,}([a-z0-9-]+): (?:not-)?ready, [0-9]+ nodes`)
+	remoteJSON = regexp.MustCompile(`"name":\s*"([^"]+)",\s*"num-`)
 	// Pods behind the addresses that an agent has allocated: "10.0.1.5 (shop/web-0)".
 	allocated = regexp.MustCompile(`(?m)^\s+[0-9a-f.:]+ \(([a-z0-9-]+)/([a-z0-9.-]+)`)
 )
@@ -51,6 +54,9 @@ func (r *Redactor) learnText(t source.Topic, s string) {
 		for _, m := range allocated.FindAllStringSubmatch(s, -1) {
 			r.Learn(m[1])
 			r.Learn(m[2])
+		}
+		for _, m := range remote.FindAllStringSubmatch(s, -1) {
+			r.Learn(m[1])
 		}
 	}
 	for _, m := range field.FindAllStringSubmatch(s, -1) {

@@ -125,6 +125,10 @@ func (w walk) fields(key string, m map[string]any) any {
 		case secretField(k) && w.topic != source.CiliumConfig && !isMap(v):
 			m[k] = dropped
 		case k == "name" && key == "env":
+		case k == "value" && key == "env":
+			m[k] = w.env(m["name"], v)
+		case (k == "key" || k == "value" || k == "values") && choosing[key]:
+			m[k] = walk{r: w.r, topic: w.topic}.value(k, v)
 		case k == "name" && (key == "ports" || key == "toPorts"):
 			if s, ok := v.(string); ok {
 				m[k] = w.port(s)
@@ -161,6 +165,19 @@ func (w walk) localIPs(v any) any {
 	return kept
 }
 
+// choosing are lists of what chooses nodes or pods by label or taint.
+var choosing = map[string]bool{"tolerations": true, "taints": true, "matchExpressions": true, "matchFields": true}
+
+// env replaces the value of a variable; those of some names are hosts.
+func (w walk) env(name, value any) any {
+	n, _ := name.(string)
+	s, ok := value.(string)
+	if ok && (strings.HasSuffix(n, "_HOST") || strings.HasSuffix(n, "_NAME") || strings.HasSuffix(n, "_SERVER") || strings.HasSuffix(n, "_ENDPOINT")) {
+		w.r.learnHost(s)
+	}
+	return w.value("", value)
+}
+
 func flat(m map[string]any) bool {
 	for _, v := range m {
 		if _, ok := v.(string); !ok {
@@ -194,7 +211,7 @@ func (w walk) port(s string) string {
 // named are fields that hold a name and nothing else.
 var named = map[string]bool{
 	"name": true, "namespace": true, "nodeName": true, "hostname": true, "serviceName": true, "serviceAccountName": true, "serviceAccount": true, "subdomain": true, "podName": true, "storageClassName": true,
-	"externalName": true, "nominatedNodeName": true, "zone": true, "clusterName": true, "cluster-name": true, "cluster_name": true, "priorityClassName": true, "schedulerName": true,
+	"externalName": true, "nominatedNodeName": true, "zone": true, "clusterName": true, "cluster-name": true, "azure-resource-group": true, "azure-user-assigned-identity-id": true, "ec2-api-endpoint": true, "priorityClassName": true, "schedulerName": true,
 }
 
 func (w walk) text(key, s string) string {
@@ -226,10 +243,7 @@ func (w walk) text(key, s string) string {
 		return w.host(s)
 	case key == "image":
 		return w.image(s)
-	case key == "topologyKey" || key == "key":
-		if w.own && key == "key" && !strings.Contains(s, "/") {
-			return s // of a ConfigMap or a Secret
-		}
+	case key == "topologyKey" || key == "key" && !w.own: // of ours it may be a key of a ConfigMap
 		return r.labelKey(s)
 	case key == "values" || key == "value" && !w.own:
 		return r.scrub(s)
@@ -247,37 +261,6 @@ func (w walk) host(s string) string {
 	}
 	w.r.learnHost(s)
 	return w.r.Text(s)
-}
-
-// image replaces the registry and the path of an image, and not its tag.
-func (w walk) image(s string) string {
-	host, rest, ok := strings.Cut(s, "/")
-	if !ok || !strings.ContainsAny(host, ".:") {
-		return w.r.path(s)
-	}
-	if !knownHost(strings.Split(host, ":")[0]) {
-		host = w.r.scrub(host)
-	}
-	name, digest, ok := strings.Cut(rest, "@")
-	name, tag, tagged := strings.Cut(name, ":")
-	out := host + "/" + w.r.path(name)
-	if tagged {
-		out += ":" + w.r.Text(tag)
-	}
-	if ok {
-		out += "@" + digest
-	}
-	return out
-}
-
-// path replaces in the repository of an image; what it is an image of stays.
-func (r *Redactor) path(s string) string {
-	var b strings.Builder
-	for p := range pieces2(s, "/-_.:") {
-		bare := strings.TrimRight(p, "/-_.:")
-		b.WriteString(r.part(bare, true) + p[len(bare):])
-	}
-	return b.String()
 }
 
 // read learns what a text tells by form, and replaces in it.

@@ -251,6 +251,35 @@ func TestForeignPodsTellNothing(t *testing.T) {
 	}
 }
 
+func TestHostsAndClustersAreLearnt(t *testing.T) {
+	r := learnt(t)
+	r.learning = true
+	agent := []byte(`{"kind":"DaemonSet","metadata":{"name":"cilium","labels":{"k8s-app":"cilium"}},"spec":{"tolerations":[{"key":"acmepool","operator":"Equal","value":"acmegold"}],` +
+		`"containers":[{"name":"cilium-agent","env":[{"name":"KUBERNETES_SERVICE_HOST","value":"api.prod.acmecorp.example"},{"name":"KUBERNETES_SERVICE_PORT","value":"6443"}]}]}}`)
+	status := []byte(`{"cluster-mesh":{"clusters":[{"connected":true,"name":"mesh-acmeeast","num-nodes":3}]},"bpf-maps":{"maps":[{"name":"NAT","size":1}]}}`)
+	text := "ClusterMesh:   1/1 remote clusters ready, 0 global-services\n   mesh-acmewest: ready, 3 nodes, 4 endpoints\n"
+	log := `time="x" level=error msg="Unable to contact" error="Get \"https://lb.acmenet.example:6443/x\": dial tcp: lookup dns.acmedns.example on 10.0.0.2:53: no such host" k8sSvcName=acmesvc subsys=k8s` + "\n" +
+		`x509: certificate is valid for kubernetes, cp.acmesan.example, 10.0.0.1, not vip.acmevip.example` + "\n" + `pods is forbidden: User "jane:acmeuser" cannot list` + "\n" + `identityLabels="k8s:acmekey=acmevalue,k8s:io.kubernetes.pod.namespace=acmens"`
+	read := func() string {
+		out, err := r.objects(source.DaemonSets, source.JSON, agent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out) + string(r.answer(source.Status, status)) + r.read(source.Status, text) + r.read(source.AgentLog, log)
+	}
+	_ = read()
+	r.learning = false
+	out := read()
+	if i := strings.Index(out, "acme"); i >= 0 {
+		t.Errorf("…%s…", out[max(0, i-60):min(len(out), i+60)])
+	}
+	for _, kept := range []string{`"k8s-app":"cilium"`, `"name":"NAT"`, `"cilium-agent"`, "KUBERNETES_SERVICE_HOST", ":6443/x", "remote clusters ready", "level=error", "k8sSvcName=", "io.kubernetes.pod.namespace="} {
+		if !strings.Contains(out, kept) {
+			t.Errorf("%s is not in %s", kept, out)
+		}
+	}
+}
+
 // FuzzText: whatever comes, nothing panics, and what was learnt is gone.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"10.96.0.10:53", "fd00::1%a/64", "web-np.shop", "[::ffff:10.0.0.1]:80", "a--b__c..d", "KUBE-SVC-", "1.2.3.4.5.6", "::::", "ip-1-2-3-4-5", "\xff10.0.0.1\xfe"} {
