@@ -11,7 +11,6 @@ import (
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/redact"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/render"
-	"github.com/kubectl-kpr/kubectl-kpr/internal/version"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 )
 
@@ -22,6 +21,7 @@ type recorder struct {
 	all     bool
 	redact  bool
 	keyFile string
+	names   string // file for the table that leads back
 }
 
 func (r *recorder) add(cmd *cobra.Command) {
@@ -29,6 +29,7 @@ func (r *recorder) add(cmd *cobra.Command) {
 	fs.BoolVar(&r.all, "all", false, "record all there is: what --host asks the hosts, too")
 	fs.BoolVar(&r.redact, "redact", false, "replace names and addresses, each everywhere by the same")
 	fs.StringVar(&r.keyFile, "redact-key", "", "with --redact: the `FILE` with the key to replace with; made if it is not there")
+	fs.StringVar(&r.names, "redact-names", "", "with --redact: write what stands for what to `FILE`, to read answers by; it is not for strangers")
 	r.from.add(cmd)
 	cmd.Flags().Lookup("snapshot").Usage = "take this recording (directory, .tar.gz or .zip) in place of a cluster"
 	_ = cmd.Flags().MarkHidden("settle") // a recording does not judge
@@ -36,8 +37,8 @@ func (r *recorder) add(cmd *cobra.Command) {
 
 func (r *recorder) run(cmd *cobra.Command, args []string) error {
 	switch {
-	case r.keyFile != "" && !r.redact:
-		return usageError(cmd, errors.New("--redact-key belongs to --redact"))
+	case (r.keyFile != "" || r.names != "") && !r.redact:
+		return usageError(cmd, errors.New("--redact-key and --redact-names belong to --redact"))
 	case r.all && r.from.snapshot != "":
 		return usageError(cmd, errors.New("--all: asks a running cluster, which --snapshot is not"))
 	}
@@ -127,35 +128,4 @@ func (r *recorder) time(src source.Source) time.Time {
 		return at
 	}
 	return r.app.env.Now()
-}
-
-// recording is what is to be written.
-type recording struct {
-	src    source.Source
-	qs     []source.Query
-	key    redact.Key
-	folder string
-}
-
-// write asks the source within bounded, and takes its time for the rest.
-func (r *recorder) write(ctx, bounded context.Context, job recording, w io.Writer) (source.Summary, error) {
-	heard := &versions{Source: job.src}
-	info := source.Info{Tool: "kubectl-kpr", Version: version.String(), Now: r.app.env.Now, Cilium: heard.sorted}
-	tar := source.NewTarWriter(w, job.folder)
-	if !r.redact {
-		sum, err := source.Record(bounded, heard, job.qs, tar, info)
-		if err != nil {
-			return sum, err
-		}
-		return sum, tar.Close()
-	}
-	if r.from.snapshot == "" {
-		kept, done, err := redact.Keep(bounded, heard, job.qs, info)
-		if err != nil {
-			return source.Summary{}, err
-		}
-		defer done()
-		heard.Source = kept
-	}
-	return redact.Record(ctx, heard, job.qs, job.key, tar, info)
 }

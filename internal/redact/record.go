@@ -8,18 +8,18 @@ import (
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 )
 
-// Record writes what is left of a recording to w, and closes it.
-func Record(ctx context.Context, src source.Source, qs []source.Query, key Key, w source.SnapshotWriter, info source.Info) (source.Summary, error) {
+// Record writes what is left of a recording to w, and closes it. The table that
+// leads back stays with whoever recorded.
+func Record(ctx context.Context, src source.Source, qs []source.Query, key Key, w source.SnapshotWriter, info source.Info) (sum source.Summary, back []Pair, err error) {
 	red, err := Of(ctx, src, qs, key)
 	if err != nil {
-		return source.Summary{}, err
+		return source.Summary{}, nil, err
 	}
 	info.Redacted = true
-	sum, err := source.Record(ctx, red, red.Queries(qs), w, info)
-	if err != nil {
-		return sum, err
+	if sum, err = source.Record(ctx, red, red.Queries(qs), w, info); err != nil {
+		return sum, nil, err
 	}
-	return sum, w.Close()
+	return sum, red.Redactor().Pairs(), w.Close()
 }
 
 // Keep records a running cluster as it is, in a folder that only its owner can

@@ -1,8 +1,10 @@
 package redact
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -213,4 +215,27 @@ func (r *Redactor) Names() (map[string]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// Pair is a replacement and what it stands for.
+type Pair struct{ Replacement, Original string }
+
+// Pairs are the names that were learnt and the addresses that were met, sorted
+// by replacement.
+func (r *Redactor) Pairs() []Pair {
+	var all []Pair
+	for name := range r.names {
+		if to := r.Name(name); to != name {
+			all = append(all, Pair{to, name})
+		}
+	}
+	for a, to := range r.addrs {
+		if a != to {
+			all = append(all, Pair{to.String(), a.String()})
+		}
+	}
+	slices.SortFunc(all, func(x, y Pair) int {
+		return cmp.Or(cmp.Compare(x.Replacement, y.Replacement), cmp.Compare(x.Original, y.Original))
+	})
+	return all
 }
