@@ -144,10 +144,3 @@ func (a *app) tell(name string, sum source.Summary) error {
 	}
 	return nil
 }
-
-func counted(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}
