@@ -63,8 +63,10 @@ func TestNothingIsLeftAfterKill(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(700 * time.Millisecond)
-		running := newOnes(before, processes(t, "kpr-w1"))
+		var running []string
+		for begun := time.Now(); len(running) == 0 && time.Since(begun) < 5*time.Second; {
+			running = newOnes(before, processes(t, "kpr-w1"))
+		}
 		if err := cmd.Process.Kill(); err != nil {
 			t.Logf("the client had ended before it was killed")
 		}

@@ -55,7 +55,7 @@ func judgeMaps(p *diag.Pass) error {
 	moving := inMotion(table)
 	ds, err := fact.Unwritten.From(v)
 	for _, f := range faults(ds, func(d lb.Delta) bool { return d.Expected == "" }) {
-		if moving.has(f.service) {
+		if f.passing() && moving.has(f.service) {
 			continue
 		}
 		message, proof := mapMessage(f, "agent"), []fact.Named{fact.AgentFrontends, fact.MapRows}
@@ -68,7 +68,7 @@ func judgeMaps(p *diag.Pass) error {
 	}
 	behind, _ := fact.Behind.From(v)
 	for _, f := range faults(behind, func(d lb.Delta) bool { return claim(v, d) == unwritten.Name }) {
-		if moving.has(f.service) {
+		if f.passing() && moving.has(f.service) {
 			continue
 		}
 		p.Find(unwritten, f.report(diag.Error, mapMessage(f, "API"), fact.EndpointSlices, fact.MapRows))
@@ -85,8 +85,17 @@ func judgeMaps(p *diag.Pass) error {
 }
 
 // settled is how long ago a frontend must have been written for the node's
-// lists, which are read one after the other, to be of one time.
-const settled = 20 * time.Second
+// lists, which are read one after the other, to be of one time. It is no longer
+// than the wait before a second look: what was not written again by then is
+// judged there.
+const settled = 5 * time.Second
+
+// passing holds for what lists of different moments can show: a row that points
+// at a backend which is not there is none of it, as backends are written first
+// and deleted last.
+func (f fault) passing() bool {
+	return !slices.ContainsFunc(f.deltas, func(d lb.Delta) bool { return d.Kind == lb.BackendLost })
+}
 
 // motion are Services whose frontends were written just now, or are about to
 // be, and whether that kept something from being judged.
