@@ -67,7 +67,7 @@ func fenceStep(w *World, in *Inputs) plan.Step {
 		Risk:    "the template changes, so kube-proxy restarts once on each node; its rules stay meanwhile",
 		Capture: func(ctx context.Context) (plan.Record, error) { return w.Proxies.Affinity(ctx) },
 		Apply:   func(ctx context.Context, _ plan.Record) error { return w.Proxies.Fence(ctx) },
-		Verify: finished, Undone: finished,
+		Verify:  finished, Undone: finished,
 		Undo: func(ctx context.Context, r plan.Record) error { return w.Proxies.Unfence(ctx, json.RawMessage(r)) },
 	}
 }
