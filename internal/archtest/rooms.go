@@ -20,12 +20,12 @@ func Floors() [][]string {
 		{"pkg/diag/fact"},
 		{"internal/evidence"},
 		{"pkg/diag"},
-		{"pkg/diag/trace", "pkg/diag/checks/*", "pkg/diag/lint", "pkg/diag/stage", "internal/plan"},
+		{"pkg/diag/trace", "pkg/diag/checks/*", "pkg/diag/lint", "pkg/diag/stage", "pkg/diag/request", "internal/plan"},
 		{"pkg/diag/checks"}, // the one sorted list of them
 		{"internal/rules"},
 		{"pkg/diag/report"},
 		{"internal/live", "internal/sysdump", "internal/baseline", "internal/plan/cluster"},
-		{"internal/host"},
+		{"internal/host", "internal/probe/guest"},
 		{"internal/checkpoint", "internal/monitor", "internal/residue"},
 		{"internal/probe", "internal/migrate"},
 		{"internal/render"},
@@ -38,7 +38,7 @@ func Floors() [][]string {
 // Writers change a cluster or hold the steps that do. Nothing that only reads
 // may reach one, not even through other packages.
 func Writers() []string {
-	return []string{"internal/kube/write", "internal/plan", "internal/plan/cluster", "internal/residue", "internal/migrate", "internal/host", "internal/cli/act"}
+	return []string{"internal/kube/write", "internal/plan", "internal/plan/cluster", "internal/residue", "internal/migrate", "internal/host", "internal/probe/guest", "internal/cli/act"}
 }
 
 // joint is the only room that knows readers and writers: the front door, where

@@ -77,8 +77,14 @@ func (f *ClusterFlags) Open(s Share) (*live.Source, error) {
 	return f.flags.cluster(s.app)
 }
 
-// Deadline is how long looking may take.
+// Within sets the namespace that is enough, see live.Options.
+func (f *ClusterFlags) Within(namespace string) { f.flags.within = namespace }
+
+// Deadline is how long the whole run may take.
 func (f *ClusterFlags) Deadline() time.Duration { return f.flags.deadline }
+
+// Concurrency is how many nodes are asked at a time.
+func (f *ClusterFlags) Concurrency() int { return f.flags.concurrency }
 
 // Clear takes the line of progress off the terminal.
 func (f *ClusterFlags) Clear() { f.flags.progress.clear() }

@@ -26,3 +26,16 @@ func (s *Source) Exec(ctx context.Context, node string, argv []string, streams e
 	t := exec.Target{Namespace: agent.Namespace, Pod: agent.Pod, Container: agent.Container}
 	return s.exec.Stream(ctx, t, argv, streams)
 }
+
+// AgentImage is the image of the agents, which is on every node already, or
+// another where that is given. "" where there is no agent.
+func (s *Source) AgentImage(ctx context.Context, other string) string {
+	if other != "" {
+		return other
+	}
+	r, err := s.roster(ctx)
+	if err != nil {
+		return ""
+	}
+	return s.agentImage(r, "")
+}

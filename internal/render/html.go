@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/report"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/request"
 )
 
 //go:embed page.html.tmpl
@@ -42,7 +43,11 @@ type sheetGap struct{ Where, Reason, Checks string }
 // htmlPage writes one page that needs nothing else: no network, no script, and
 // a policy by which a browser would load none.
 func htmlPage(w io.Writer, d *report.Document) error {
-	t, err := template.New("page").Funcs(template.FuncMap{"clean": Clean, "join": func(s []string) string { return Clean(strings.Join(s, ", ")) }}).Parse(pageText)
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"clean":     Clean,
+		"sign":      func(kind string) string { return signs[kind][0] },
+		"stateSign": func(pr *request.Probe, path request.Path) string { return stateSign(pr, &path) },
+		"join":      func(s []string) string { return Clean(strings.Join(s, ", ")) }}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}

@@ -35,6 +35,7 @@ func markdown(w io.Writer, d *report.Document) error {
 		}
 		_, _ = b.WriteString("\n")
 	}
+	probeMarkdown(b, d.Probe)
 	if len(d.Gaps) > 0 {
 		_, _ = b.WriteString("\n## Not known\n\n")
 		for _, g := range d.Gaps {

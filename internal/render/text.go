@@ -35,6 +35,7 @@ func text(w io.Writer, d *report.Document, o Options) error {
 	p.say(0, p.header())
 	p.verdict()
 	p.stage()
+	p.probe()
 	p.grid()
 	p.settings()
 	p.findings()

@@ -12,4 +12,5 @@ func Commands(root *cobra.Command, share cli.Share) {
 	if looking, _, err := root.Find([]string{"residue"}); err == nil && looking != root {
 		looking.AddCommand(residueClean(share), residueRestore(share))
 	}
+	root.AddCommand(probeCommand(share))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/residue"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks/service"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/lint"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/request"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/stage"
 )
 
@@ -75,8 +76,8 @@ func All() []*diag.Check {
 	return all
 }
 
-// Rules lists the rules of all checks, the one they share, those about files
-// and those of the stages of a migration, sorted by name.
+// Rules lists the rules of all checks, the one they share, those about files,
+// of the stages of a migration and of probes, sorted by name.
 func Rules() []*diag.Rule {
 	rules := []*diag.Rule{diag.Incomplete}
 	for _, c := range All() {
@@ -84,6 +85,7 @@ func Rules() []*diag.Rule {
 	}
 	rules = append(rules, lint.Rules()...)
 	rules = append(rules, stage.Rules()...)
+	rules = append(rules, request.Rules()...)
 	slices.SortStableFunc(rules, func(a, b *diag.Rule) int { return cmp.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(rules, func(a, b *diag.Rule) bool { return a.Name == b.Name })
 }

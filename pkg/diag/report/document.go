@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
+	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/request"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/trace"
 )
@@ -16,25 +17,26 @@ const SchemaVersion = "kpr.report/v1"
 
 // Document is what a run has to say.
 type Document struct {
-	SchemaVersion string       `json:"schemaVersion"`
-	Command       string       `json:"command"` // status, check, trace
-	Tool          string       `json:"tool"`    // version of the program
-	Time          time.Time    `json:"time"`    // of the run
-	Source        source.About `json:"source"`
-	Cilium        []string     `json:"cilium"` // versions seen, sorted
-	Verdict       Verdict      `json:"verdict"`
-	Findings      []Finding    `json:"findings"`
-	Waived        []Waived     `json:"waived,omitempty"` // findings that do not count
-	Gaps          []Gap        `json:"gaps"`
-	Notes         []string     `json:"notes"`
-	Checks        []Check      `json:"checks"`
-	Nodes         []Node       `json:"nodes"`
-	NodeCount     int          `json:"nodeCount"`              // nodes looked at
-	Skipped       int          `json:"skippedNodes,omitempty"` // left out by --node or -l
-	Trace         *trace.Trace `json:"trace,omitempty"`        // of the command trace
-	Settings      *Settings    `json:"settings,omitempty"`     // of the command config
-	Stage         *Stage       `json:"stage,omitempty"`        // of the commands preflight and verify
-	Diff          *Diff        `json:"diff,omitempty"`         // of the command diff
+	SchemaVersion string         `json:"schemaVersion"`
+	Command       string         `json:"command"` // status, check, trace
+	Tool          string         `json:"tool"`    // version of the program
+	Time          time.Time      `json:"time"`    // of the run
+	Source        source.About   `json:"source"`
+	Cilium        []string       `json:"cilium"` // versions seen, sorted
+	Verdict       Verdict        `json:"verdict"`
+	Findings      []Finding      `json:"findings"`
+	Waived        []Waived       `json:"waived,omitempty"` // findings that do not count
+	Gaps          []Gap          `json:"gaps"`
+	Notes         []string       `json:"notes"`
+	Checks        []Check        `json:"checks"`
+	Nodes         []Node         `json:"nodes"`
+	NodeCount     int            `json:"nodeCount"`              // nodes looked at
+	Skipped       int            `json:"skippedNodes,omitempty"` // left out by --node or -l
+	Trace         *trace.Trace   `json:"trace,omitempty"`        // of the command trace
+	Probe         *request.Probe `json:"probe,omitempty"`        // of the command probe
+	Settings      *Settings      `json:"settings,omitempty"`     // of the command config
+	Stage         *Stage         `json:"stage,omitempty"`        // of the commands preflight and verify
+	Diff          *Diff          `json:"diff,omitempty"`         // of the command diff
 }
 
 // Outcome is the verdict in one word.
