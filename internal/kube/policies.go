@@ -162,3 +162,12 @@ func plainLabels(s *metav1.LabelSelector) *metav1.LabelSelector {
 	}
 	return out
 }
+
+// PodsOn lists up to most running pods of a node. Errors wrap one of source's.
+func (c *Client) PodsOn(ctx context.Context, node string, most int64) ([]corev1.Pod, error) {
+	pods, err := c.core.Pods("").List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running,spec.nodeName=" + node, Limit: most})
+	if err != nil {
+		return nil, Classify("list", "pods", err)
+	}
+	return pods.Items, nil
+}

@@ -25,6 +25,7 @@ type Answer struct {
 	Probe  *request.Probe
 	Traces []*trace.Trace // one for each client, in their order
 	Run    *diag.Run
+	Notes  []string
 }
 
 // ErrShared: the addresses of the Service are wanted in two namespaces, so that
@@ -76,6 +77,7 @@ type Options struct {
 func (a *Answer) Document(o Options) *report.Document {
 	d := report.Build(a.Run, report.Options{Command: "probe", Tool: o.Tool, Now: o.Now, FailOn: o.FailOn})
 	d.Try(a.Probe, o.FailOn)
+	d.Notes = append(d.Notes, a.Notes...)
 	if len(a.Probe.Paths) == 0 && len(a.Traces) > 0 {
 		d.Verdict.Text = fmt.Sprintf("nothing to dial: %s", a.Traces[0].Verdict.Text)
 	}

@@ -1,7 +1,6 @@
 package act
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +25,7 @@ type probing struct {
 	share   cli.Share
 	cluster cli.ClusterFlags
 	output  cli.OutputFlags
+	nodes   cli.NodeFlags
 
 	from              []string
 	tries, most       int
@@ -56,6 +56,7 @@ func (r *probing) add(cmd *cobra.Command) {
 	fs.DurationVar(&r.duration, "duration", time.Minute, "with --continuous: for how long")
 	r.cluster.Add(cmd)
 	r.output.Add(cmd)
+	r.nodes.Add(r.share, cmd)
 	_ = cmd.RegisterFlagCompletionFunc("protocol", cobra.FixedCompletions([]string{"auto", "tcp", "http", "https", "dns", "udp"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -145,25 +146,23 @@ func (s *session) ask(ctx context.Context, q probe.Question) (*probe.Answer, err
 }
 
 // consent says what is about to be made and asks, unless --yes has said so.
-func (r *probing) consent(what string) error {
+func (r *probing) consent(ctx context.Context, what string) error {
 	env := r.share.Env()
 	r.cluster.Clear()
-	_, _ = fmt.Fprintf(env.ErrOut, "kubectl kpr: makes an %s\n", what)
+	_, _ = fmt.Fprintf(env.ErrOut, "kubectl kpr: makes %s\n", what)
 	if r.yes {
 		return nil
 	}
-	if in, ok := env.In.(io.Writer); !ok || !terminal(env, in) {
-		return errors.New("it takes an ephemeral container, and nobody can be asked, standard input is no terminal: give --yes")
+	if in, ok := env.In.(io.Writer); !ok || !isTerminal(env, in) {
+		return errors.New("it has to be agreed to, and nobody can be asked, standard input is no terminal: give --yes")
 	}
 	_, _ = fmt.Fprint(env.ErrOut, "Make it? [y/N] ")
-	line, _ := bufio.NewReader(io.LimitReader(env.In, 100)).ReadString('\n')
-	if word := strings.ToLower(strings.TrimSpace(line)); word != "y" && word != "yes" {
-		return errors.New("an ephemeral container was declined")
+	answer, err := ask(ctx, env.In)
+	if err != nil {
+		return err
+	}
+	if word := strings.ToLower(answer); word != "y" && word != "yes" {
+		return errors.New("it was declined")
 	}
 	return nil
-}
-
-func terminal(env cli.Env, w io.Writer) bool {
-	_, yes := env.Terminal(w)
-	return yes
 }

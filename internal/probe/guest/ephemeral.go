@@ -29,7 +29,7 @@ type Ephemeral struct {
 	image func(context.Context) string
 	// allow says whether a container may be put into a pod; it is asked once
 	// for each pod that has none.
-	allow func(what string) error
+	allow func(ctx context.Context, what string) error
 
 	mu   sync.Mutex
 	left []string
@@ -37,7 +37,7 @@ type Ephemeral struct {
 
 // NewEphemeral is an Ephemeral that makes containers of the image, which has to
 // have bash. It makes no request.
-func NewEphemeral(config *rest.Config, image func(context.Context) string, allow func(what string) error) (*Ephemeral, error) {
+func NewEphemeral(config *rest.Config, image func(context.Context) string, allow func(ctx context.Context, what string) error) (*Ephemeral, error) {
 	e := &Ephemeral{image: image, allow: allow}
 	var err error
 	if e.read, err = kube.New(config); err != nil {
@@ -71,7 +71,7 @@ func (e *Ephemeral) Container(ctx context.Context, namespace, name string) (exec
 		return t, fmt.Errorf("pod %s/%s: no image for an ephemeral container; name one with --image: %w", namespace, name, source.ErrAbsent)
 	}
 	what := fmt.Sprintf("ephemeral container %s (%s) in pod %s/%s; it ends after %s and stays in the pod's description until the pod goes", t.Container, image, namespace, name, life)
-	if err := e.allow(what); err != nil {
+	if err := e.allow(ctx, "an "+what); err != nil {
 		return t, err
 	}
 	if err := e.write.AddEphemeral(ctx, namespace, name, container(t.Container, image)); err != nil {
