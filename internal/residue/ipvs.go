@@ -14,6 +14,10 @@ import (
 // device is the one that kube-proxy's IPVS mode keeps Service addresses on.
 const device = "kube-ipvs0"
 
+// kernelServers prints the kernel's table of virtual servers, nothing where the
+// kernel has no IPVS.
+const kernelServers = `[ ! -e /proc/net/ip_vs ] || cat /proc/net/ip_vs`
+
 // IPVS is what kube-proxy's IPVS mode has.
 type IPVS struct {
 	Device bool
@@ -72,7 +76,7 @@ func (h *Holding) ipvs(ctx context.Context, sh Shell) error {
 		return err
 	}
 	if servers.Code == 127 || servers.Code == 126 {
-		table, err := output(ctx, sh, "cat", "/proc/net/ip_vs")
+		table, err := output(ctx, sh, "sh", "-c", kernelServers)
 		if err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ func Propose(node string, kubelet bool, h *Holding) *Proposal {
 		p.IPVS = &h.IPVS
 		_, _ = fmt.Fprintf(sum, "ipvs %v %q %q\n", h.IPVS.Device, setNames(h.IPVS.Sets), h.IPVS.Servers)
 	}
-	p.Input = Input{Node: node, Kubelet: kubelet, Proposed: hex.EncodeToString(sum.Sum(nil))}
+	p.Input = Input{Node: node, Kubelet: kubelet, Proposed: hex.EncodeToString(sum.Sum(nil)), Unlooked: strings.Join(h.Unlooked, "; ")}
 	return p
 }
 

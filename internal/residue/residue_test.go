@@ -29,7 +29,16 @@ type machine struct {
 	sets    map[string][]string // rows of ipset save by set
 	servers []string            // rows of ipvsadm-save
 	no      map[string]bool     // programs that the host has not
+	ipvs    string              // /proc/net/ip_vs, "" without IPVS
 }
+
+const ipvsTable = `IP Virtual Server version 1.2.1 (size=4096)
+Prot LocalAddress:Port Scheduler Flags
+  -> RemoteAddress:Port Forward Weight ActiveConn InActConn
+TCP  0A600001:01BB rr
+  -> 0A000001:192B      Masq    1      0          0
+TCP  AC1E000B:7580 rr
+`
 
 const nftText = "table ip kube-proxy {\n\tcomment \"rules for kube-proxy\"\n\tchain services {\n\t}\n}\n"
 
@@ -144,6 +153,8 @@ func (m *machine) do(argv []string, input string) (out string, code int) {
 		m.servers = slices.DeleteFunc(m.servers, func(r string) bool { return strings.Fields(r)[2] == argv[3] })
 	case line == "ipvsadm-restore":
 		m.servers = append(m.servers, strings.Split(strings.TrimSpace(input), "\n")...)
+	case argv[len(argv)-1] == kernelServers:
+		return m.ipvs, 0
 	case strings.HasPrefix(line, "cat /proc/1/root"):
 		return m.files[strings.TrimPrefix(line, "cat /proc/1/root")], 0
 	default:
@@ -385,7 +396,8 @@ func TestWhatCannotBeSeen(t *testing.T) {
 		words  string
 	}{
 		"no nft":          {func(m *machine) { m.no["nft"] = true }, nil, "the host has no nft"},
-		"no ipvsadm":      {func(m *machine) { m.no["ipvsadm-save"] = true; m.no["cat"] = true }, plan.ErrUnverified, "cat"},
+		"no ipvsadm":      {func(m *machine) { m.no["ipvsadm-save"] = true; m.ipvs = ipvsTable }, plan.ErrRefused, "2 virtual servers and the host has no ipvsadm"},
+		"no IPVS at all":  {func(m *machine) { m.no["ipvsadm-save"] = true; m.no["nft"] = true }, nil, "no nft"},
 		"no iptables":     {func(m *machine) { m.no["ip6tables-legacy-save"] = true }, plan.ErrUnverified, "ip6tables-legacy-save"},
 		"incompatible":    {func(m *machine) { m.saves["iptables-nft"] += "# Table `nat' is incompatible, use 'nft' tool.\n" }, plan.ErrUnverified, "incompatible"},
 		"an odd table":    {func(m *machine) { m.nft["ip kube-proxy"] = "table ip kube-proxy {\n" }, plan.ErrUnverified, "not whole"},
@@ -466,4 +478,36 @@ func FuzzRead(f *testing.F) {
 			_ = b.Proposal()
 		}
 	})
+}
+
+// TestUnlookedIsAccepted: what only the host's nft shows and was not looked at
+// stops a clean-up before anything is done, unless there is a reason.
+func TestUnlookedIsAccepted(t *testing.T) {
+	h := two(t)
+	h.nodes["n2"].no["nft"] = true
+	found, errs := Survey(t.Context(), inputs().Nodes, 2, h.open)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	var in Inputs
+	for _, p := range found {
+		in.Nodes = append(in.Nodes, p.Input)
+	}
+	c := cleaner(h, t.TempDir())
+	p, err := c.Clean(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, j := h.nodes["n1"].state(), &plan.Memory{}
+	e := &plan.Engine{Journal: j, Now: c.Now}
+	if _, err := e.Run(t.Context(), p, plan.Options{}); !errors.Is(err, plan.ErrUnverified) || !strings.Contains(err.Error(), "node n2: not looked at: tables of nftables") || h.nodes["n1"].state() != start {
+		t.Errorf("%v", err)
+	}
+	if _, err := e.Run(t.Context(), p, plan.Options{Accept: map[string]string{RuleUnlooked: "iptables mode since ever"}}); err != nil {
+		t.Fatal(err)
+	}
+	entries, _ := j.Entries(t.Context())
+	if a := entries[2].Accepted; len(a) != 1 || a[0].Reason != "iptables mode since ever" {
+		t.Errorf("%+v", entries[2])
+	}
 }

@@ -49,6 +49,23 @@ type Input struct {
 	// Proposed is a digest of all that was to go when the plan was made. To
 	// restore, it is the digest of the backup.
 	Proposed string `json:"proposed"`
+	// Unlooked is what could not be looked at there, in words.
+	Unlooked string `json:"unlooked,omitempty"`
+}
+
+// RuleUnlooked is the rule whose stops can be accepted: what only the host's
+// nft shows was not looked at.
+const RuleUnlooked = "nft-table"
+
+// gate stops where something on a node could not be looked at.
+func (in Inputs) gate(context.Context) (plan.GateResult, error) {
+	var r plan.GateResult
+	for _, n := range in.Nodes {
+		if n.Unlooked != "" {
+			r.Stops = append(r.Stops, plan.Stop{Rule: RuleUnlooked, Unknown: true, Message: fmt.Sprintf("node %s: not looked at: %s", n.Node, n.Unlooked)})
+		}
+	}
+	return r, nil
 }
 
 // Clean is the plan that cleans nodes, one after the other.
@@ -57,7 +74,7 @@ func (c *Cleaner) Clean(in Inputs) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	stage := plan.Stage{Name: "clean"}
+	stage := plan.Stage{Name: "clean", Gate: in.gate}
 	for _, n := range in.Nodes {
 		stage.Steps = append(stage.Steps, c.clean(n))
 	}

@@ -30,6 +30,7 @@ type cleaning struct {
 	backup  string
 	undo    bool
 	files   []string
+	accept  map[string]string
 
 	src   *live.Source
 	hosts *host.Runner
@@ -61,6 +62,10 @@ func (c *cleaning) kind() string {
 func (c *cleaning) run(ctx context.Context) error {
 	if c.format != "text" && c.format != "wide" && c.format != "json" {
 		return fmt.Errorf("--output: output format %q: want text, wide or json", c.format)
+	}
+	var err error
+	if c.accept, err = c.accepted(func(rule string) bool { return rule == residue.RuleUnlooked }); err != nil {
+		return err
 	}
 	backups, err := readBackups(c.files)
 	if err != nil {
@@ -193,7 +198,7 @@ func (c *cleaning) carryOut(ctx context.Context, engine *plan.Engine, cleaner *r
 	if c.undo {
 		verb = engine.Rollback
 	}
-	stand, err := verb(ctx, c.plan, plan.Options{Note: c.note})
+	stand, err := verb(ctx, c.plan, plan.Options{Note: c.note, Accept: c.accept})
 	if err == nil {
 		_, err = engine.Close(ctx, c.plan, plan.Options{Note: c.note})
 	}

@@ -1,7 +1,6 @@
 package act
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,8 +43,14 @@ func (c *cleaning) begin(ctx context.Context, backups []*residue.Backup) error {
 		return err
 	}
 	view.Digest = c.plan.Digest()
-	if err := c.show(view); err != nil || c.dryRun || len(c.plan.Stages[0].Steps) == 0 {
-		return cmp.Or(err, view.unlooked())
+	if err := c.show(view); err != nil || c.dryRun {
+		return err
+	}
+	if len(c.plan.Stages[0].Steps) == 0 {
+		if c.accept[residue.RuleUnlooked] != "" {
+			return nil
+		}
+		return view.unlooked()
 	}
 	question := "Remove it?"
 	if len(backups) > 0 {

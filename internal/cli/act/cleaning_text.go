@@ -72,7 +72,7 @@ func (v *view) unlooked() error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w on %s: %s", plan.ErrUnverified, joined(nodes, 5), what)
+	return fmt.Errorf("%s on %s: %w; --accept %s=REASON leaves it at that", what, joined(nodes, 5), plan.ErrUnverified, residue.RuleUnlooked)
 }
 
 // text groups nodes that lose the same.

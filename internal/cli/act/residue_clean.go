@@ -19,7 +19,8 @@ chains and the jumps to them in every table, back end and family of iptables, it
 its IPVS virtual servers, IP sets and kube-ipvs0. Rules of the kubelet, of Cilium and of
 anybody else stay as they are, also those that are written meanwhile.
 
-A node where kube-proxy runs, where KPR is not True, or where that is not known is refused.
+A node where kube-proxy runs, where KPR is not True, or where that is not known is refused. Where
+a host has no nft, its nftables are not known: --accept nft-table=REASON goes on without.
 
 Node by node: all that the tools show is written to /var/lib/kubectl-kpr/ on the node and to
 --backup here; then jumps go before chains, by iptables-restore --noflush; then the node is
@@ -52,6 +53,7 @@ Exit codes: 0 done and verified, 2 refused, 3 not verifiable, 1 not started or f
 		},
 	}
 	r.add(cmd)
+	r.addAccept(cmd)
 	cmd.Flags().BoolVar(&r.undo, "undo", false, "take back a clean-up that did not come to its end")
 	r.nodes.Add(share, cmd)
 	return cmd

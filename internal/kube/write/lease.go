@@ -20,9 +20,9 @@ import (
 )
 
 var (
-	// ErrHeld: another operator has the lease, and is alive.
+	// ErrHeld says that another operator has the lease, and is alive.
 	ErrHeld = errors.New("another operator is at work")
-	// ErrLost: the lease could not be renewed in time, or was taken.
+	// ErrLost says that the lease could not be renewed in time, or was taken.
 	ErrLost = errors.New("the lease was lost")
 )
 
