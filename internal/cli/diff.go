@@ -70,8 +70,8 @@ func (d *differ) args(cmd *cobra.Command, args []string) error {
 		return usageError(cmd, fmt.Errorf("%d arguments: want BEFORE and AFTER, each a snapshot or %q", len(args), running))
 	case args[0] == running && args[1] == running:
 		return usageError(cmd, errors.New("both sides are live: name a recording for one of them"))
-	case args[0] != running && args[1] != running && (d.from.host || d.from.probeAPI):
-		return usageError(cmd, errors.New("--host and --probe-api: ask a running cluster, which neither side is"))
+	case args[0] != running && args[1] != running && (d.from.host || d.from.probeAPI || d.from.drops > 0):
+		return usageError(cmd, errors.New("--host, --probe-api and --drops: ask a running cluster, which neither side is"))
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func (d *differ) look(ctx context.Context, side string) (*diag.Run, error) {
 	if side == running {
 		from.snapshot = ""
 	} else {
-		from.host, from.probeAPI = false, false
+		from.host, from.probeAPI, from.drops = false, false, 0
 	}
 	src, err := from.open(d.app)
 	if err != nil {

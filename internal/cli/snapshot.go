@@ -35,7 +35,8 @@ neither env nor args.
 Names and addresses are in it as they are. With --redact they are replaced, so that it can
 be shown to strangers: everywhere in the same way, subnets and families kept, and the
 checks find the same in it. Two snapshots made with one --redact-key line up, and
---redact-names keeps the table that leads back. With --snapshot a recording that is there already is redacted, or copied.
+--redact-names keeps the table that leads back. With --snapshot a recording that is there
+already is redacted, or copied.
 
 Exit codes: 0 all was read, 3 written, but something could not be read, 1 not written.`,
 		Example: `  kubectl kpr snapshot
