@@ -20,14 +20,14 @@ const kernelServers = `[ ! -e /proc/net/ip_vs ] || cat /proc/net/ip_vs`
 
 // IPVS is what kube-proxy's IPVS mode has.
 type IPVS struct {
-	Device bool
+	Device bool `json:"device"`
 	// Addresses are those of the device: "10.96.0.1/32".
-	Addresses []string
+	Addresses []string `json:"addresses,omitempty"`
 	// Sets are its IP sets, as ipset saves them, one after the other.
-	Sets []string
+	Sets []string `json:"sets,omitempty"`
 	// Servers are rows of ipvsadm-save of virtual servers on the device's
 	// addresses: "-A -t 10.96.0.1:443 -s rr", "-a -t 10.96.0.1:443 -r …".
-	Servers []string
+	Servers []string `json:"servers,omitempty"`
 }
 
 // Empty holds where there is nothing.

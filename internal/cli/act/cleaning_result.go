@@ -20,6 +20,7 @@ type result struct {
 	Digest  string       `json:"digest"`
 	Journal string       `json:"journal"` // namespace/name of its index
 	Done    bool         `json:"done"`
+	Closed  bool         `json:"closed"` // by somebody else, before this run
 	Error   string       `json:"error,omitempty"`
 	Nodes   []nodeResult `json:"nodes"`
 }
@@ -44,6 +45,7 @@ func (c *cleaning) tellResult(id, folder string, stand *plan.Stand, err error) {
 		r.Error = err.Error()
 	}
 	if stand != nil {
+		r.Closed = stand.Closed && err != nil
 		for i := range stand.Stages[0].Steps {
 			s := &stand.Stages[0].Steps[i]
 			n := nodeResult{Node: s.Step.Node, State: s.State, Failed: s.Failed}
@@ -96,6 +98,8 @@ func (r *result) text(folder string, restoring bool) string {
 		fmt.Fprintf(&b, "✓ %s as in the backup, verified on each; journal %s\n", counted(states[plan.Complete], "node"), r.Journal)
 	case r.Done:
 		fmt.Fprintf(&b, "✓ taken back on every node that was changed, verified on each; journal %s\n", r.Journal)
+	case r.Closed:
+		fmt.Fprintf(&b, "✗ not begun: somebody else has finished this plan meanwhile, %d of %s done\njournal %s\nlook:    kubectl kpr residue\n", states[plan.Complete], counted(len(r.Nodes), "node"), r.Journal)
 	default:
 		fmt.Fprintf(&b, "✗ stopped: %d of %s done%s\n", states[plan.Complete], counted(len(r.Nodes), "node"), halves(states[plan.Halfway], states[plan.GoingBack]))
 		fmt.Fprintf(&b, "journal %s\ngo on:     %s\ntake back: %s --undo\n", r.Journal, command, command)

@@ -80,6 +80,7 @@ func TestResultText(t *testing.T) {
 		"result-clean":   {result{Verb: "clean", Done: true, Journal: "kube-system/kpr-journal-a", Nodes: nodes[:2]}, false},
 		"result-restore": {result{Verb: "restore", Done: true, Journal: "kube-system/kpr-journal-a", Nodes: nodes[:2]}, true},
 		"result-undo":    {result{Verb: "undo", Done: true, Journal: "kube-system/kpr-journal-a", Nodes: nodes[3:]}, false},
+		"result-closed":  {result{Verb: "clean", Closed: true, Journal: "kube-system/kpr-journal-a", Nodes: nodes[:2]}, false},
 		"result-stopped": {result{Verb: "clean", Journal: "kube-system/kpr-journal-a", Nodes: nodes}, false},
 	} {
 		golden(t, name, test.result.text("kpr-a", test.restoring))

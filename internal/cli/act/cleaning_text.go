@@ -139,7 +139,11 @@ func lines(p *residue.Proposal, wide bool) string {
 		fmt.Fprintf(&b, "  nftables table %s\n", clean(t))
 	}
 	if i := p.IPVS; i != nil {
-		fmt.Fprintf(&b, "  IPVS     %s, %s, kube-ipvs0 with %s\n", counted(len(i.Servers), "row"), counted(len(i.Sets), "row")+" of IP sets", counted(len(i.Addresses), "address"))
+		fmt.Fprintf(&b, "  IPVS     %s of virtual servers, %s of IP sets", counted(len(i.Servers), "row"), counted(len(i.Sets), "row"))
+		if i.Device {
+			fmt.Fprintf(&b, ", kube-ipvs0 with %s", counted(len(i.Addresses), "address"))
+		}
+		b.WriteString("\n")
 	}
 	for _, k := range p.Stays {
 		why := "a chain that stays leads there"
@@ -217,7 +221,9 @@ func (c *cleaning) progress() func(plan.Progress) {
 		case plan.PhaseBack:
 			say("✓ %s: as it was before, verified\n", clean(p.Step))
 		case plan.PhaseSkipped:
-			say("· %s: already so\n", clean(p.Step))
+			if !c.undo { // what was never changed is no news on the way back
+				say("· %s: already so\n", clean(p.Step))
+			}
 		case plan.PhaseApply, plan.PhaseUndo:
 			say("  %s: %s\n", clean(p.Step), p.Phase)
 		}
