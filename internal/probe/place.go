@@ -55,7 +55,9 @@ type way struct {
 	run  func(ctx context.Context, nonce string, p pace, orders []order, s exec.Streams) (int, error)
 }
 
-func (p *Prober) placeOf(c Client) *place {
+// placeOf lists the ways to be a client. What goes on for long begins in the pod
+// itself where it can: an agent that restarts ends what runs in it.
+func (p *Prober) placeOf(c Client, long bool) *place {
 	inAgent := func(ip string) func(context.Context, string, pace, []order, exec.Streams) (int, error) {
 		return func(ctx context.Context, nonce string, at pace, orders []order, s exec.Streams) (int, error) {
 			return p.Agents.Exec(ctx, c.Node, dialerArgv(nonce, ip, at, orders), s)
@@ -64,7 +66,11 @@ func (p *Prober) placeOf(c Client) *place {
 	if c.IP == "" {
 		return &place{c, []way{{request.ByHost, inAgent("")}}}
 	}
-	ways := []way{{request.ByNamespace, inAgent(c.IP)}}
+	entered := way{request.ByNamespace, inAgent(c.IP)}
+	var ways []way
+	if !long {
+		ways = append(ways, entered)
+	}
 	for i, container := range c.Containers {
 		if i == maxContainers || p.Pods == nil {
 			break
@@ -77,6 +83,9 @@ func (p *Prober) placeOf(c Client) *place {
 			way{request.ByExec, func(ctx context.Context, nonce string, at pace, orders []order, s exec.Streams) (int, error) {
 				return p.Pods.Stream(ctx, t, plainArgv(nonce, at, orders), s)
 			}})
+	}
+	if long {
+		ways = append(ways, entered)
 	}
 	if p.Ephemeral != nil {
 		ways = append(ways, way{request.ByEphemeral, func(ctx context.Context, nonce string, at pace, orders []order, s exec.Streams) (int, error) {

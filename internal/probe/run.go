@@ -21,6 +21,8 @@ type Prober struct {
 	Tries   int           // of each path, 3 if zero
 	Timeout time.Duration // of each request, 3 s if zero
 	Gap     time.Duration // between the tries of a path
+	// Long, if not zero, is for how long requests go on, whatever Tries says.
+	Long time.Duration
 	// HTTPPath is what GET asks for, "/" if "".
 	HTTPPath string
 	// Concurrency is how many places are asked at a time, 16 if zero.
@@ -95,20 +97,11 @@ func (p *Prober) each(paths []request.Path, clients []Client, f func(Client, []*
 
 // from makes one client's requests.
 func (p *Prober) from(ctx context.Context, c Client, paths []*request.Path, at pace) {
-	var orders []order
-	var sent []*request.Path
-	for _, path := range paths {
-		o, err := p.order(path)
-		if err != nil {
-			path.State, path.Text = request.Unknown, err.Error()
-			continue
-		}
-		orders, sent = append(orders, o), append(sent, path)
-	}
+	orders, sent := p.orders(paths)
 	if len(orders) == 0 {
 		return
 	}
-	pl := p.placeOf(c)
+	pl := p.placeOf(c, false)
 	tries := make([][]request.Try, len(orders))
 	for i := range tries {
 		tries[i] = make([]request.Try, 0, at.tries)
@@ -126,6 +119,20 @@ func (p *Prober) from(ctx context.Context, c Client, paths []*request.Path, at p
 			path.State, path.Text = request.Unknown, words(err)
 		}
 	}
+}
+
+// orders are the paths that can be asked; the others are unknown, with the
+// reason.
+func (p *Prober) orders(paths []*request.Path) (orders []order, sent []*request.Path) {
+	for _, path := range paths {
+		o, err := p.order(path)
+		if err != nil {
+			path.State, path.Text = request.Unknown, err.Error()
+			continue
+		}
+		orders, sent = append(orders, o), append(sent, path)
+	}
+	return orders, sent
 }
 
 func words(err error) string {

@@ -11,7 +11,7 @@ import (
 // of it. Neither the agent's image nor most pods have a client program, but
 // bash opens TCP and UDP sockets by itself.
 //
-//	bash -c dialer kpr NONCE IP ATONCE TRIES MILLIS GAPMILLIS [KIND HOST PORT PAYLOAD]...
+//	bash -c dialer kpr NONCE IP ATONCE TRIES MILLIS GAPMILLIS SECONDS [KIND HOST PORT PAYLOAD]...
 //
 // With an IP it runs itself again in the network namespace that has this
 // address, found among those that the CNI plugin keeps: Cilium's chart mounts
@@ -23,7 +23,8 @@ import (
 //
 // KIND is tcp, which connects and says nothing, or say or send, which connect
 // over TCP or UDP, write PAYLOAD (the escapes of printf) and wait for an
-// answer. ATONCE requests run at a time, the tries of each one after the other.
+// answer. ATONCE requests run at a time, the tries of each one after the other
+// and, unless SECONDS is 0, none that begins after so long.
 // Lines come as they happen:
 //
 //	NONCE where PATH                 of the namespace; "own" for the one it began in
@@ -38,7 +39,7 @@ import (
 // the address at connect, so the remote address there is the backend's, while
 // getpeername is told the frontend's.
 const dialer = `export LC_ALL=C
-n=$1 ip=$2 many=$3 tries=$4 ms=$5 gap=$6
+n=$1 ip=$2 many=$3 tries=$4 ms=$5 gap=$6 dur=$7
 if [ -n "$ip" ]; then
 for f in /var/run/cilium/netns/* /var/run/netns/*; do
 [ -e "$f" ] || continue
@@ -49,8 +50,8 @@ esac
 done
 echo "$n where none"; exit 0
 fi
-shift 6
-[ -n "$KPR_AGAIN" ] || echo "$n where own"
+shift 7
+echo "$n where own"
 secs=$(printf '%d.%03d' $((ms/1000)) $((ms%1000)))
 wait=$(printf '%d.%03d' $((gap/1000)) $((gap%1000)))
 now() { if [ -n "$EPOCHREALTIME" ]; then t=${EPOCHREALTIME/[.,]/}; else t=$(date +%s%6N); fi; }
@@ -77,6 +78,7 @@ request() {
 i=$1; shift
 for ((k=0; k<tries; k++)); do
 [ $k -gt 0 ] && [ $gap -gt 0 ] && sleep $wait
+[ $dur -gt 0 ] && [ $SECONDS -ge $dur ] && break
 now; b=$t words= ok=
 exec {q}< <(one "$@" 3>&-)
 c=$!
@@ -119,6 +121,8 @@ type order struct {
 type pace struct {
 	tries        int
 	timeout, gap time.Duration
+	// long, if not zero, is for how long all requests go on at a time.
+	long time.Duration
 }
 
 // atOnce bounds the requests that run at a time in one place.
@@ -129,7 +133,8 @@ const atOnce = 16
 func dialerArgv(nonce, ip string, p pace, orders []order) []string {
 	argv := []string{
 		"timeout", "-k", "2", strconv.Itoa(int(p.life(len(orders)) / time.Second)),
-		"bash", "-c", dialer, "kpr", nonce, ip, strconv.Itoa(atOnce), strconv.Itoa(p.tries), millis(p.timeout), millis(p.gap),
+		"bash", "-c", dialer, "kpr", nonce, ip, strconv.Itoa(p.atOnce(orders)), strconv.Itoa(p.tries), millis(p.timeout), millis(p.gap),
+		strconv.Itoa(int(p.long / time.Second)),
 	}
 	for _, o := range orders {
 		argv = append(argv, o.kind, o.host, strconv.Itoa(int(o.port)), escaped(o.payload))
@@ -140,8 +145,18 @@ func dialerArgv(nonce, ip string, p pace, orders []order) []string {
 // life is how long the requests may take when every one of them runs into its
 // timeout, and a little for the shell.
 func (p pace) life(orders int) time.Duration {
+	if p.long > 0 {
+		return p.long + p.timeout + p.gap + 5*time.Second
+	}
 	rounds := (orders + atOnce - 1) / atOnce
 	return time.Duration(rounds*p.tries)*(p.timeout+p.gap) + 5*time.Second
+}
+
+func (p pace) atOnce(orders []order) int {
+	if p.long > 0 {
+		return max(1, len(orders))
+	}
+	return atOnce
 }
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

@@ -51,6 +51,9 @@ echo "$n done"
 `
 
 func plainArgv(nonce string, p pace, orders []order) []string {
+	if p.long > 0 { // a program for each request is no way to watch a change
+		p.tries = max(1, int(p.long/(p.gap+time.Second)))
+	}
 	argv := []string{"sh", "-c", plainDialer, "kpr", nonce, strconv.Itoa(p.tries), strconv.Itoa(max(1, int(p.timeout/time.Second)))}
 	for _, o := range orders {
 		argv = append(argv, o.kind, o.host, strconv.Itoa(int(o.port)), escaped(o.payload))

@@ -59,7 +59,14 @@ func (p *Prober) Ask(ctx context.Context, src source.Source, q Question, within 
 		a.Probe.Paths = append(a.Probe.Paths, Paths(v, t, c, q.Wish)...)
 	}
 	a.Probe.Paths, a.Probe.More = Bound(a.Probe.Paths, q.Wish.Max)
-	if err := p.Run(ctx, a.Probe.Paths, q.Clients); err != nil {
+	if p.Long > 0 {
+		a.Probe.Watch, a.Probe.Tries = p.Long, 0
+		w := p.Start(ctx, a.Probe.Paths, q.Clients)
+		w.Wait()
+		if a.Probe.Paths = w.Stop(); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	} else if err := p.Run(ctx, a.Probe.Paths, q.Clients); err != nil {
 		return nil, err
 	}
 	Blame(ctx, p.Policies, a.Probe.Paths)

@@ -130,6 +130,12 @@ func (r *probing) open(within string) (*session, error) {
 		Agents: src, Pods: pods, Ephemeral: s.ephemeral, Policies: s.Client, Now: r.share.Env().Now,
 		Tries: r.tries, Timeout: r.timeout, Gap: r.interval, HTTPPath: r.path, Concurrency: r.cluster.Concurrency(), Watch: true,
 	}
+	if r.continuous {
+		s.prober.Long = r.duration.Truncate(time.Second)
+		if s.prober.Gap == 0 {
+			s.prober.Gap = 200 * time.Millisecond
+		}
+	}
 	return s, nil
 }
 

@@ -13,6 +13,19 @@ import (
 // the address, and whether that is what was predicted. It leaves the State of a
 // path that could not be tried.
 func Judge(p *Path) {
+	p.sum()
+	p.conclude()
+}
+
+// JudgeCounted judges a path of which only some tries were kept: good and bad
+// are how many there were.
+func JudgeCounted(p *Path, good, bad int) {
+	p.sum()
+	p.Good, p.Bad = good, bad
+	p.conclude()
+}
+
+func (p *Path) sum() {
 	p.Good, p.Bad, p.Spread, p.Latency = 0, 0, nil, nil
 	var took []time.Duration
 	for _, t := range p.Tries {
@@ -34,6 +47,9 @@ func Judge(p *Path) {
 		p.Latency = &Span{took[0], took[len(took)/2], took[len(took)-1]}
 	}
 	p.translated()
+}
+
+func (p *Path) conclude() {
 	switch {
 	case p.State == Unknown:
 		return
@@ -165,9 +181,16 @@ func (p *Path) compare() {
 func (p *Path) words() string {
 	n := p.Good + p.Bad
 	if p.Bad == 0 {
-		return fmt.Sprintf("%d of %d answered", p.Good, n)
+		return fmt.Sprintf("%d of %d answered", p.Good, n) + p.blindWords()
 	}
 	s := fmt.Sprintf("%d of %d failed: %s", p.Bad, n, p.reasons())
+	if p.Gap != nil {
+		s += fmt.Sprintf("; the longest gap lasted %s from %s", p.Gap.Length.Round(100*time.Millisecond), p.Gap.From.UTC().Format(time.TimeOnly+"Z"))
+		if p.Gap.Open {
+			s += " and has not ended"
+		}
+	}
+	s += p.blindWords()
 	for _, e := range p.telling() {
 		s += fmt.Sprintf("; %s on %s", e.Text, e.Node)
 		if e.Rule != "" {
@@ -182,6 +205,13 @@ func (p *Path) words() string {
 		s += "; as trace says: " + p.Predicted.Text
 	}
 	return s
+}
+
+func (p *Path) blindWords() string {
+	if p.Blind <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("; for %s nobody could ask", p.Blind.Round(100*time.Millisecond))
 }
 
 // telling are the events that explain a failure: drops before verdicts, and no

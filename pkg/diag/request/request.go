@@ -91,6 +91,9 @@ type Path struct {
 	Predicted Prediction `json:"predicted"`
 	Events    []Event    `json:"events,omitempty"`
 	Gap       *Gap       `json:"gap,omitempty"` // of a watch: the longest time without an answer
+	// Blind is for how long of a watch nobody could ask, because the place that
+	// requests begin in was gone: an agent or container that restarts.
+	Blind time.Duration `json:"blind,omitempty"` // nanoseconds
 }
 
 // Ask is how a path is asked.
