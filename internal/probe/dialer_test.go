@@ -21,7 +21,7 @@ type here struct{}
 
 func (here) Exec(ctx context.Context, _ string, argv []string, s kexec.Streams) (int, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Stdout, cmd.Stderr = s.Stdout, s.Stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Stdin, s.Stdout, s.Stderr
 	cmd.WaitDelay = 100 * time.Millisecond // what was killed leaves children behind
 	err := cmd.Run()
 	return cmd.ProcessState.ExitCode(), err

@@ -78,7 +78,7 @@ func (p *Prober) placeOf(c Client, long bool) *place {
 		t := exec.Target{Namespace: c.Namespace, Pod: c.Name, Container: container}
 		ways = append(ways,
 			way{request.ByExec, func(ctx context.Context, nonce string, at pace, orders []order, s exec.Streams) (int, error) {
-				return p.Pods.Stream(ctx, t, dialerArgv(nonce, "", at, orders)[4:], s) // timeout is not everywhere
+				return p.Pods.Stream(ctx, t, dialerArgv(nonce, "", at, orders), s)
 			}},
 			way{request.ByExec, func(ctx context.Context, nonce string, at pace, orders []order, s exec.Streams) (int, error) {
 				return p.Pods.Stream(ctx, t, plainArgv(nonce, at, orders), s)
@@ -142,8 +142,10 @@ func (w way) dial(ctx context.Context, p pace, orders []order, take func(told)) 
 		err  error
 	}
 	ended := make(chan end, 1)
+	stdin, hold := io.Pipe() // its end ends what runs there, see guard
+	defer func() { _ = hold.Close() }()
 	go func() {
-		code, err := w.run(ctx, nonce, p, orders, exec.Streams{Stdout: in, Stderr: complaint})
+		code, err := w.run(ctx, nonce, p, orders, exec.Streams{Stdin: stdin, Stdout: in, Stderr: complaint})
 		ended <- end{code, err}
 		_ = in.Close()
 	}()

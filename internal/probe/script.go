@@ -132,14 +132,13 @@ const atOnce = 16
 // ip it looks for the pod's network namespace.
 func dialerArgv(nonce, ip string, p pace, orders []order) []string {
 	argv := []string{
-		"timeout", "-k", "2", strconv.Itoa(int(p.life(len(orders)) / time.Second)),
 		"bash", "-c", dialer, "kpr", nonce, ip, strconv.Itoa(p.atOnce(orders)), strconv.Itoa(p.tries), millis(p.timeout), millis(p.gap),
 		strconv.Itoa(int(p.long / time.Second)),
 	}
 	for _, o := range orders {
 		argv = append(argv, o.kind, o.host, strconv.Itoa(int(o.port)), escaped(o.payload))
 	}
-	return argv
+	return guarded(p.life(len(orders)), argv)
 }
 
 // life is how long the requests may take when every one of them runs into its

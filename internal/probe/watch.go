@@ -3,10 +3,10 @@ package probe
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -43,13 +43,15 @@ func (p *Prober) watchNodes(ctx context.Context, paths []request.Path, at pace) 
 		}
 	}
 	nodes = nodes[:min(len(nodes), maxWatched)]
-	life := strconv.Itoa(int((at.life(len(paths)) + 20*time.Second) / time.Second))
+	life := at.life(len(paths)) + 20*time.Second
 	ready := make(chan struct{}, len(nodes))
 	for _, node := range nodes {
 		w.over.Go(func() {
-			argv := append([]string{"timeout", "-k", "2", life}, cilium.JudgedArgv()...)
+			stdin, hold := io.Pipe() // its end ends the monitor, see guard
+			defer func() { _ = hold.Close() }()
+			argv := guarded(life, cilium.JudgedArgv())
 			out := &listener{ready: ready}
-			_, _ = p.Agents.Exec(ctx, node, argv, exec.Streams{Stdout: out})
+			_, _ = p.Agents.Exec(ctx, node, argv, exec.Streams{Stdin: stdin, Stdout: out})
 			out.mu.Lock()
 			defer out.mu.Unlock()
 			events, _ := cilium.DecodeEvents([]byte(out.b.String())) // what cannot be read proves nothing

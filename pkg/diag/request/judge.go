@@ -23,6 +23,8 @@ func JudgeCounted(p *Path, good, bad int) {
 	p.sum()
 	p.Good, p.Bad = good, bad
 	p.conclude()
+	// What a trace said at the beginning was true then; the change came later.
+	p.Predicted.Contradicts, p.Predicted.How = false, ""
 }
 
 func (p *Path) sum() {
