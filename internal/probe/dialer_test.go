@@ -21,7 +21,14 @@ type here struct{}
 
 func (here) Exec(ctx context.Context, _ string, argv []string, s kexec.Streams) (int, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Stdin, s.Stdout, s.Stderr
+	cmd.Stdout, cmd.Stderr = s.Stdout, s.Stderr
+	if s.Stdin != nil { // as an exec does: nobody waits for the input to end
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			return 0, err
+		}
+		go func() { _, _ = io.Copy(in, s.Stdin); _ = in.Close() }()
+	}
 	cmd.WaitDelay = 100 * time.Millisecond // what was killed leaves children behind
 	err := cmd.Run()
 	return cmd.ProcessState.ExitCode(), err
