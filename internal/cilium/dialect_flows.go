@@ -16,7 +16,7 @@ const flows = `export LC_ALL=C
 c=cilium-dbg; command -v $c >/dev/null 2>&1 || c=cilium
 e=() f=()
 while [ $# -ge 2 ]; do
-case $1 in *:*) e+=(-e " [$1]:$2 ");; *) e+=(-e " $1:$2 ");; esac
+e+=(-e " $1:$2 " -e " [$1]:$2 ")
 f+=(-e " sport=$2 ")
 shift 2
 done

@@ -53,6 +53,9 @@ this client, 3 something needed could not be seen, 1 wrong usage or failure.`,
   # the Services that a pod is behind
   kubectl kpr trace pod/web-0 -n shop
 
+  # with real requests beside the three layers
+  kubectl kpr trace web:http -n shop --from pod/checkout-7d9f --probe
+
   # a picture for the postmortem
   kubectl kpr trace svc/web -n shop -o dot | dot -Tsvg > web.svg
 
@@ -71,6 +74,7 @@ this client, 3 something needed could not be seen, 1 wrong usage or failure.`,
 	}
 	run.add(cmd)
 	cmd.Flags().StringVar(&run.client, "from", "", "who connects: pod/NAME, pod/NAMESPACE/NAME, node/NAME or outside; everybody if not given")
+	cmd.Flags().BoolVar(&run.probe, "probe", false, "also make requests on each path, from the client or from the host of each node, and set them beside the layers")
 	_ = cmd.RegisterFlagCompletionFunc("from", a.completeClients)
 	return cmd
 }
@@ -79,6 +83,7 @@ this client, 3 something needed could not be seen, 1 wrong usage or failure.`,
 type tracing struct {
 	lookup
 	client string // --from
+	probe  bool   // --probe
 }
 
 func (l *tracing) run(ctx context.Context, arg string) error {
@@ -93,6 +98,9 @@ func (l *tracing) run(ctx context.Context, arg string) error {
 	namespace, _, err := l.app.flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return fmt.Errorf("namespace: %w", err)
+	}
+	if l.probe && l.from.snapshot != "" {
+		return errors.New("--probe: asks a running cluster, which --snapshot is not")
 	}
 	target, err := trace.ParseTarget(arg, namespace)
 	if err != nil {
@@ -161,6 +169,11 @@ func (l *tracing) follow(ctx context.Context, sel diag.Selection, failOn diag.Se
 	}
 	d := report.Build(done, report.Options{Command: l.command, Tool: version.String(), Now: l.app.env.Now(), FailOn: failOn})
 	d.Follow(t, failOn)
+	if l.probe {
+		if err := l.beside(ctx, src, done, target, from, d, failOn); err != nil {
+			return nil, err
+		}
+	}
 	return d, nil
 }
 

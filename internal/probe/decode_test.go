@@ -78,14 +78,19 @@ func TestTracked(t *testing.T) {
 		return &request.Try{Local: netip.MustParseAddrPort(local), Backend: dialled}
 	}
 	packet, proxy, neither := try("10.0.1.5:4000"), try("10.0.1.6:4000"), try("10.0.1.7:4001")
+	six := &request.Try{Local: netip.MustParseAddrPort("[fd00:10:244:1::bf54]:41562"), Backend: netip.MustParseAddrPort("[fd00:10:96::1]:80")}
 	tracked([]byte(`TCP SVC 10.0.1.5:4000 -> 10.96.0.1:80 expires=1 Flags=0x0010 [ SeenNonSyn ] RevNAT=4 SourceSecurityID=0 BackendID=7
 TCP OUT 10.0.1.5:4000 -> 10.0.2.9:8080 expires=1 Flags=0x0010 [ SeenNonSyn ] RevNAT=4 SourceSecurityID=9
+TCP SVC fd00:10:244:1::bf54:41562 -> fd00:10:96::1:80 expires=1 Flags=0x0010 [ SeenNonSyn ] RevNAT=4 SourceSecurityID=0 BackendID=7
 nonsense
 netfilter
 ipv4     2 tcp      6 14 TIME_WAIT src=10.0.1.6 dst=10.96.0.1 sport=4000 dport=80 src=10.0.2.8 dst=10.0.1.6 sport=8080 dport=4000 [ASSURED] mark=0 zone=0 use=2
 ipv4     2 tcp      6 14 TIME_WAIT src=10.0.1.7 dst=10.96.0.1 sport=4001 dport=80 src=10.96.0.1 dst=10.0.1.7 sport=80 dport=4001 [ASSURED] mark=0 zone=0 use=2
 ipv4     2 icmp     1 29 src=10.0.1.6 dst=10.96.0.1 type=8 code=0 id=1 src=10.0.2.8 dst=10.0.1.6 type=0 code=0 id=1 mark=0 use=1
-`), []*request.Try{packet, proxy, neither})
+`), []*request.Try{packet, proxy, neither, six})
+	if !six.Service {
+		t.Errorf("IPv6, which is printed without brackets: %+v", six)
+	}
 	if !packet.Service || packet.NAT || packet.Backend.String() != "10.0.2.9:8080" {
 		t.Errorf("per-packet: %+v", packet)
 	}

@@ -22,8 +22,17 @@ func (p page) probe() {
 	if !pr.Matrix || p.wide() {
 		p.ways(pr)
 	}
+	bad := 0
+	for i := range pr.Paths {
+		if pr.Fails(&pr.Paths[i]) {
+			bad++
+		}
+	}
 	for i := range pr.Paths {
 		path := &pr.Paths[i]
+		if bad == 1 && pr.Fails(path) && p.d.Trace == nil && len(path.Events) == 0 {
+			continue // the verdict has said it
+		}
 		_, denied := path.Denied()
 		told := denied || path.Predicted.Contradicts // by a finding
 		if path.State != request.OK && !told && (!pr.Matrix || p.wide() || pr.Fails(path)) && len(pr.Paths) > 1 {

@@ -46,6 +46,8 @@ func traceText(w io.Writer, d *report.Document, o Options) error {
 	for i := range d.Trace.Services {
 		p.service(&d.Trace.Services[i])
 	}
+	p.probe()
+	p.findings()
 	p.notes()
 	return p.Flush()
 }

@@ -49,6 +49,23 @@ func (d *Document) Try(p *request.Probe, failOn diag.Severity) {
 	d.Verdict = v
 }
 
+// Beside puts requests beside the trace of a document, whose verdict stays where
+// it is the worse one: a trace that finds a layer behind has found the cause.
+func (d *Document) Beside(p *request.Probe, failOn diag.Severity) {
+	before := d.Verdict
+	d.Try(p, failOn)
+	tried := d.Verdict
+	if before.Outcome == Found || before.Outcome == Unknown && tried.Outcome != Found {
+		d.Verdict = before
+		d.Verdict.Text += "; requests: " + tried.Text
+		return
+	}
+	d.Verdict.Warnings += before.Warnings
+	if tried.Outcome == OK {
+		d.Verdict.Text = before.Text + "; requests: " + tried.Text
+	}
+}
+
 // contradiction is a path that does not do what a trace says of it.
 func contradiction(p *request.Path) Finding {
 	severity := diag.Error
