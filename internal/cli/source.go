@@ -58,7 +58,7 @@ func (f *clusterFlags) add(cmd *cobra.Command) {
 	fs.IntVar(&f.concurrency, "concurrency", 16, "how many nodes to ask at a time")
 	fs.DurationVar(&f.nodeTimeout, "node-timeout", 20*time.Second, "how long a node may take to answer")
 	fs.BoolVar(&f.host, "host", false, "also ask each host what its agent cannot see (nftables, netfilter's flows, k3s and RKE2 files), by a pod that is removed again")
-	fs.BoolVar(&f.probeAPI, "probe-api", false, "also send one request to the API server from each node, at the address its agent dials, with your credentials")
+	fs.BoolVar(&f.probeAPI, "probe-api", false, "also send one request to the API server from each node, at the address its agent, and an operator there, dials, with your credentials")
 	fs.DurationVar(&f.drops, "drops", 0, "also watch what each node drops for so long, such as 10s, and explain it")
 	fs.DurationVar(&f.deadline, "deadline", 2*time.Minute, "how long the whole run may take; a report appears by then")
 }

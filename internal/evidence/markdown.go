@@ -32,7 +32,7 @@ func Markdown() string {
 	b.WriteString("\n## With --host\n\nWhat needs `--host` is read from the host itself. For each node a Job makes one privileged pod from the agent's own image, asks it everything in one exec, and is\n" +
 		"deleted again; whatever becomes of the client, the pod ends within 90 seconds and the Job goes with it. It takes these permissions beyond those above:\n\n")
 	table(&b, []string{"permission", "where"}, wanted(ForHost()))
-	b.WriteString("\n## With --probe-api\n\nOne authenticated request for `/readyz` is sent to the API server from each node's host network, at the address that its agent dials. The agent's pod only passes bytes on;\n" +
+	b.WriteString("\n## With --probe-api\n\nOne authenticated request for `/readyz` is sent to the API server from each node's host network, at the address that its agent dials, and at the address of an operator that sits on it. The agent's pod only passes bytes on;\n" +
 		"the user's credentials are sent when the certificate is the cluster's and names that address, and not before. It takes these permissions beyond those above:\n\n")
 	table(&b, []string{"permission", "where"}, wanted(ForProbe()))
 	b.WriteString("\n## To clean up\n\n`residue clean` and `residue restore` change nodes through the same kind of pod, which lives for five minutes at most, and keep a journal in ConfigMaps `kpr-journal-*` and\n" +

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,6 +23,15 @@ func reduce(o Object) {
 	if a := o.GetAnnotations(); a[lastApplied] != "" {
 		delete(a, lastApplied)
 		o.SetAnnotations(a)
+	}
+	if IsVirtualIP(o) {
+		switch o := o.(type) {
+		case *appsv1.DaemonSet:
+			reduceVirtualIP(&o.Spec.Template.Spec)
+		case *corev1.Pod:
+			reduceVirtualIP(&o.Spec)
+		}
+		return
 	}
 	pod, ok := o.(*corev1.Pod)
 	if !ok || IsCiliumPod(pod) || IsKubeProxyPod(pod) {
@@ -42,7 +52,7 @@ func reduce(o Object) {
 // IsCiliumPod reports whether a pod is Cilium's own: agent, operator, Envoy.
 func IsCiliumPod(o Object) bool {
 	l := o.GetLabels()
-	return l["k8s-app"] == "cilium" || l["app.kubernetes.io/part-of"] == "cilium" || l["app.kubernetes.io/name"] == "cilium-agent"
+	return l["k8s-app"] == "cilium" || l["app.kubernetes.io/part-of"] == "cilium" || l["app.kubernetes.io/name"] == "cilium-agent" || l["io.cilium/app"] == "operator"
 }
 
 // IsKubeProxyPod reports whether a pod is kube-proxy, from a DaemonSet or

@@ -1,16 +1,23 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/kube"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/agent"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/exec"
@@ -18,7 +25,7 @@ import (
 
 // apiProbe answers the query for source.APIProbe: it sends one request to the
 // API server through the node's host network, at the address, or at each, that
-// the agent on it dials.
+// the agent on it dials, and at that of an operator that sits there.
 func (s *Source) apiProbe(ctx context.Context, r *roster, on cilium.Agent, q source.Query) (source.Artifact, error) {
 	a := source.Artifact{Query: q, Format: source.JSON, Stem: string(source.APIProbe)}
 	if !s.options.ProbeAPI {
@@ -34,6 +41,17 @@ func (s *Source) apiProbe(ctx context.Context, r *roster, on cilium.Agent, q sou
 	}
 	var probes []agent.APIProbe
 	for _, to := range s.apiAddresses(ctx, s.ciliumNamespace(r)) {
+		p, err := who.probe(ctx, run, to)
+		if err != nil {
+			return a, err
+		}
+		probes = append(probes, p)
+	}
+	for _, to := range s.operatorAddresses(ctx, r, on.Node) {
+		if i := slices.IndexFunc(probes, func(p agent.APIProbe) bool { return p.Host == to.host && p.Port == to.port }); i >= 0 {
+			probes[i].By += " and " + to.by
+			continue
+		}
 		p, err := who.probe(ctx, run, to)
 		if err != nil {
 			return a, err
@@ -75,6 +93,44 @@ func (s *Source) apiAddresses(ctx context.Context, namespace string) []address {
 		all = []address{{by: "environment of the agent"}}
 	}
 	return all
+}
+
+// operatorAddresses are those of the environments of the operators on a node.
+// One that shares the pod network is left out: it does not dial from the host's.
+// Where its environment names none the kubelet's does, the ClusterIP. Keys of
+// cilium-config hold for the operator too, and were tried for the agent.
+func (s *Source) operatorAddresses(ctx context.Context, r *roster, node string) []address {
+	var all []address
+	for _, o := range r.operators {
+		if o.Node != node || !o.HostNetwork {
+			continue
+		}
+		to := address{o.Host, cmp.Or(o.Port, "443"), "environment of the operator"}
+		if to.host == "" {
+			to.host, to.port = s.kubernetesService(ctx)
+		}
+		if net.ParseIP(to.host) == nil && !plainHost.MatchString(to.host) || slices.Contains(all, to) || len(all) == 8 {
+			continue
+		}
+		all = append(all, to)
+	}
+	return all
+}
+
+// plainHost is a name that may become a word of a command.
+var plainHost = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
+
+// kubernetesService is the ClusterIP of default/kubernetes; "" if it cannot be
+// had.
+func (s *Source) kubernetesService(ctx context.Context) (host, port string) {
+	resource, _ := kube.ResourceOf("services")
+	_, _ = s.kube.List(ctx, resource, func(o kube.Object) bool {
+		if svc, ok := o.(*corev1.Service); ok && svc.Name == "kubernetes" && len(svc.Spec.Ports) > 0 {
+			host, port = svc.Spec.ClusterIP, strconv.Itoa(int(svc.Spec.Ports[0].Port))
+		}
+		return false
+	}, nil, kube.Selection{Namespace: "default", Labels: "component=apiserver"})
+	return host, port
 }
 
 // probe makes one request. The error is of the exec; what became of the

@@ -71,10 +71,11 @@ func (s *Source) ciliumNamespace(r *roster) string {
 	return cmp.Or(s.options.CiliumNamespace, agent.Namespace, "kube-system")
 }
 
-// isOurs keeps the DaemonSets of Cilium and kube-proxy. Some that run
+// isOurs keeps the DaemonSets of Cilium and kube-proxy, and of kube-vip, at whose
+// address agents may find the API server. Some that run
 // kube-proxy bear no label at all, so names count as well.
 func isOurs(o kube.Object) bool {
-	if kube.IsCiliumPod(o) || kube.IsKubeProxyPod(o) || strings.HasPrefix(o.GetName(), "cilium") || strings.Contains(o.GetName(), "kube-proxy") {
+	if kube.IsCiliumPod(o) || kube.IsKubeProxyPod(o) || kube.IsVirtualIP(o) || strings.HasPrefix(o.GetName(), "cilium") || strings.Contains(o.GetName(), "kube-proxy") {
 		return true
 	}
 	ds, ok := o.(*appsv1.DaemonSet)

@@ -33,6 +33,7 @@ type roster struct {
 	podsJSON  []byte
 	podsErr   error
 	redirects redirects
+	operators []cilium.Operator
 
 	read time.Time
 }
@@ -90,8 +91,8 @@ func translatesItself(o kube.Object) bool {
 	return l["kubevirt.io"] == "virt-launcher" || l["security.istio.io/tlsMode"] != "" || l["linkerd.io/control-plane-ns"] != ""
 }
 
-// listPods finds Cilium's and kube-proxy's pods, those of local redirect
-// policies, and those that socket LB may disturb. Agents are looked for in
+// listPods finds Cilium's, kube-proxy's and static kube-vip's pods, those of local
+// redirect policies, and those that socket LB may disturb. Agents are looked for in
 // every namespace; static kube-proxy pods can be without labels, so all pods of
 // kube-system are looked at and most of them dropped again, page by page. Where
 // a namespace was chosen, a second Cilium elsewhere is no evidence.
@@ -101,7 +102,7 @@ func (s *Source) listPods(ctx context.Context, r *roster) {
 	var pods []corev1.Pod
 	keep := func(o kube.Object) bool {
 		chosen := s.options.CiliumNamespace == "" || o.GetNamespace() == s.options.CiliumNamespace
-		if !(kube.IsCiliumPod(o) && chosen) && !kube.IsKubeProxyPod(o) && !r.redirects.has(o) && !translatesItself(o) {
+		if !(kube.IsCiliumPod(o) && chosen) && !kube.IsKubeProxyPod(o) && !kube.IsVirtualIP(o) && !r.redirects.has(o) && !translatesItself(o) {
 			return false
 		}
 		if p, ok := o.(*corev1.Pod); ok && kube.IsCiliumPod(o) {
@@ -119,6 +120,7 @@ func (s *Source) listPods(ctx context.Context, r *roster) {
 		{Labels: "security.istio.io/tlsMode"},
 		{Labels: "linkerd.io/control-plane-ns"},
 	}, r.redirects.selections()...)...)
+	r.operators = cilium.Operators(pods)
 	if r.agentsErr = r.podsErr; r.agentsErr == nil {
 		r.agents, r.agentsErr = cilium.Agents(pods, s.options.CiliumNamespace)
 	}

@@ -172,7 +172,7 @@ var choosing = map[string]bool{"tolerations": true, "taints": true, "matchExpres
 func (w walk) env(name, value any) any {
 	n, _ := name.(string)
 	s, ok := value.(string)
-	if ok && (strings.HasSuffix(n, "_HOST") || strings.HasSuffix(n, "_NAME") || strings.HasSuffix(n, "_SERVER") || strings.HasSuffix(n, "_ENDPOINT")) {
+	if ok && (strings.HasSuffix(n, "_HOST") || strings.HasSuffix(n, "_NAME") || strings.HasSuffix(n, "_SERVER") || strings.HasSuffix(n, "_ENDPOINT") || n == "address" || n == "vip_address" || n == "kubernetes_addr") {
 		w.r.learnHost(s)
 	}
 	return w.value("", value)

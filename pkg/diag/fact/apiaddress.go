@@ -1,7 +1,6 @@
 package fact
 
 import (
-	"cmp"
 	"net"
 	"net/netip"
 	"slices"
@@ -9,11 +8,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
 )
 
 // APIAddresses are the addresses that the agents' DaemonSets make agents dial
 // the API server at, one for each set.
-var APIAddresses = Define("api-addresses", false, []Named{AgentSets, CiliumConfig, Services}, apiAddresses)
+var APIAddresses = Define("api-addresses", false, []Named{AgentSets, CiliumConfig, Services, VirtualIPs}, apiAddresses)
 
 // APIAddress is where the agents of a DaemonSet find the API server.
 type APIAddress struct {
@@ -26,6 +27,9 @@ type APIAddress struct {
 	Service, Kind string
 	// Unset are containers of the set that have no address while another has.
 	Unset []string
+	// Keeper is who holds the address on a node and finds the API server through
+	// a Service itself, "" if nobody is known to: see VirtualIP.
+	Keeper string
 }
 
 // Loopback holds for addresses that a proxy on the node answers.
@@ -49,19 +53,31 @@ func apiAddresses(v *View) ([]APIAddress, error) {
 	}
 	config, _ := CiliumConfig.From(v)
 	services, _ := Services.From(v)
+	vips, _ := VirtualIPs.From(v)
 	var out []APIAddress
 	for i := range sets {
 		a := addressOf(&sets[i])
-		for _, key := range []string{"k8s-api-server-urls", "k8s-api-server", "k8s-kubeconfig-path"} {
-			if value := config[key]; value != "" {
-				a.By, a.Host, a.Port = key, value, ""
-				a.Unset = nil
-			}
-		}
-		a.Service, a.Kind = owner(services, a.Host)
+		a.settle(config, services, vips)
 		out = append(out, a)
 	}
 	return out, nil
+}
+
+// settle lets keys of cilium-config go before the environment, as agents and
+// operator do, and finds who the address belongs to.
+func (a *APIAddress) settle(config map[string]string, services []corev1.Service, vips []VirtualIP) {
+	for _, key := range []string{"k8s-api-server-urls", "k8s-api-server", "k8s-kubeconfig-path"} {
+		if value := config[key]; value != "" {
+			a.By, a.Host, a.Port = key, value, ""
+			a.Unset = nil
+		}
+	}
+	a.Service, a.Kind = owner(services, a.Host)
+	for _, vip := range vips {
+		if vip.ByService && slices.Contains(vip.Addresses, a.Host) {
+			a.Keeper = vip.Subject
+		}
+	}
 }
 
 // addressOf reads the environment of the agent and of the init containers that
@@ -73,15 +89,7 @@ func addressOf(ds *appsv1.DaemonSet) APIAddress {
 		if c.Name != "cilium-agent" && c.Name != "config" {
 			continue
 		}
-		host, port := "", ""
-		for _, e := range c.Env {
-			switch value := cmp.Or(e.Value, from(e)); e.Name {
-			case "KUBERNETES_SERVICE_HOST":
-				host = value
-			case "KUBERNETES_SERVICE_PORT":
-				port = value
-			}
-		}
+		host, port := cilium.ServiceHost(c)
 		if host == "" {
 			a.Unset = append(a.Unset, c.Name)
 			continue
@@ -94,14 +102,6 @@ func addressOf(ds *appsv1.DaemonSet) APIAddress {
 		a.Unset = nil
 	}
 	return a
-}
-
-// from stands for a value that is kept elsewhere and was not read.
-func from(e corev1.EnvVar) string {
-	if e.ValueFrom != nil && e.ValueFrom.ConfigMapKeyRef != nil {
-		return "(ConfigMap " + e.ValueFrom.ConfigMapKeyRef.Name + ")"
-	}
-	return ""
 }
 
 func owner(services []corev1.Service, host string) (name, kind string) {
