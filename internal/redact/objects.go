@@ -64,18 +64,18 @@ func (w walk) object(v any) any {
 	return w.value("", o)
 }
 
-// ours holds for what Cilium, kube-proxy and the node-local resolver run as: of
+// ours holds for what Cilium, kube-proxy, kube-vip and the node-local resolver run as: of
 // their pods the settings are evidence, of others they are nobody's business.
 func ours(o map[string]any) bool {
 	meta, _ := o["metadata"].(map[string]any)
 	labels, _ := meta["labels"].(map[string]any)
 	name, _ := meta["name"].(string)
 	for _, key := range []string{"k8s-app", "app.kubernetes.io/part-of", "app.kubernetes.io/name", "component", "name"} {
-		if s, _ := labels[key].(string); strings.HasPrefix(s, "cilium") || s == "kube-proxy" || strings.HasPrefix(s, "node-local") {
+		if s, _ := labels[key].(string); strings.HasPrefix(s, "cilium") || s == "kube-proxy" || strings.HasPrefix(s, "kube-vip") || strings.HasPrefix(s, "node-local") {
 			return true
 		}
 	}
-	return strings.HasPrefix(name, "cilium") || strings.HasPrefix(name, "kube-proxy") || strings.Contains(name, "-kube-proxy") || strings.Contains(name, "node-local") || strings.Contains(name, "nodelocal")
+	return strings.HasPrefix(name, "cilium") || strings.HasPrefix(name, "kube-proxy") || strings.HasPrefix(name, "kube-vip") || strings.Contains(name, "-kube-proxy") || strings.Contains(name, "node-local") || strings.Contains(name, "nodelocal")
 }
 
 // value replaces in what stands under key.
@@ -172,6 +172,9 @@ var choosing = map[string]bool{"tolerations": true, "taints": true, "matchExpres
 func (w walk) env(name, value any) any {
 	n, _ := name.(string)
 	s, ok := value.(string)
+	if n == "bgp_peers" || strings.HasSuffix(n, "pass") || secretField(n) { // of kube-vip: passwords stand between the addresses
+		return dropped
+	}
 	if ok && (strings.HasSuffix(n, "_HOST") || strings.HasSuffix(n, "_NAME") || strings.HasSuffix(n, "_SERVER") || strings.HasSuffix(n, "_ENDPOINT") || n == "address" || n == "vip_address" || n == "kubernetes_addr") {
 		w.r.learnHost(s)
 	}
