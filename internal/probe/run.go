@@ -102,6 +102,7 @@ func (p *Prober) from(ctx context.Context, c Client, paths []*request.Path, at p
 		return
 	}
 	pl := p.placeOf(c, false)
+	over := map[[2]int]bool{} // tries whose end was told
 	tries := make([][]request.Try, len(orders))
 	for i := range tries {
 		tries[i] = make([]request.Try, 0, at.tries)
@@ -111,10 +112,16 @@ func (p *Prober) from(ctx context.Context, c Client, paths []*request.Path, at p
 			tries[t.order] = append(tries[t.order], request.Try{})
 		}
 		note(&tries[t.order][t.try], t, sent[t.order], orders[t.order])
+		over[[2]int{t.order, t.try}] = t.word != "open" || orders[t.order].kind == "tcp"
 	})
 	for i, path := range sent {
 		path.Client.Via, path.Client.StandIn = pl.client.Via, pl.client.StandIn
-		path.Tries = tries[i]
+		path.Tries = nil
+		for k, try := range tries[i] { // one without an end is neither good nor bad
+			if over[[2]int{i, k}] {
+				path.Tries = append(path.Tries, try)
+			}
+		}
 		if err != nil && len(path.Tries) < at.tries {
 			path.State, path.Text = request.Unknown, words(err)
 		}

@@ -35,6 +35,9 @@ import (
 //	NONCE I TRY late MICROS ROW      no end in time; ROW is of the socket that waits
 //	NONCE done                       the last line
 //
+// A line is shorter than what a pipe takes at a time, so that those of requests
+// at the same time never mix; an answer is cut to 512 bytes for it.
+//
 // ROW is the socket's line of /proc/net/{tcp,tcp6,udp,udp6}: socket LB rewrites
 // the address at connect, so the remote address there is the backend's, while
 // getpeername is told the frontend's.
@@ -70,7 +73,7 @@ exec 3<>"/dev/$w/$2/$3" || exit 1
 now; echo "open $((t-a)) $(row $BASHPID)"
 [ $1 = tcp ] && exit 0
 printf "$4" >&3
-r=$(dd bs=2048 count=1 status=none <&3 | od -An -v -tx1)
+r=$(dd bs=512 count=1 status=none <&3 | od -An -v -tx1)
 now; r=${r//[ $'\n']/}
 if [ -n "$r" ]; then echo "reply $((t-a)) $r"; else echo "closed without an answer"; fi
 }
