@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,6 +45,9 @@ type Agent struct {
 	// Unasked allows recordings that nobody asked for, Unknown commands that
 	// have no recording.
 	Unasked, Unknown bool
+	// Run, if not nil, answers execs in place of a process of this machine, and
+	// returns the exit code.
+	Run func(argv []string, stdout, stderr io.Writer) int
 
 	dir     string
 	once    sync.Once
@@ -148,7 +150,7 @@ exit "$code"
 func key(command string) string { return strings.ReplaceAll(command, " ", "|") }
 
 // prepare writes the agent's PATH and recordings.
-func (a *Agent) prepare(t *testing.T) {
+func (a *Agent) prepare(t T) {
 	must := func(err error) {
 		if err != nil {
 			t.Errorf("livetest: %v", err)
@@ -185,7 +187,7 @@ func (a *Agent) prepare(t *testing.T) {
 }
 
 // check fails the test for commands without a recording and the other way round.
-func (a *Agent) check(t *testing.T) {
+func (a *Agent) check(t T) {
 	if a.Execs() == 0 {
 		if len(a.Answers) > 0 && !a.Unasked {
 			t.Errorf("agent on %s was never asked", a.Node)
@@ -205,7 +207,10 @@ func (a *Agent) check(t *testing.T) {
 // run runs argv for an exec and returns its exit code. Like a container
 // runtime it goes on when the client has left; a writer that fails then makes
 // the process's next write fail.
-func (a *Agent) run(t *testing.T, argv []string, stdout, stderr io.Writer) int {
+func (a *Agent) run(t T, argv []string, stdout, stderr io.Writer) int {
+	if a.Run != nil {
+		return a.Run(argv, stdout, stderr)
+	}
 	a.once.Do(func() { a.prepare(t) })
 	cmd := exec.Command(filepath.Join(a.dir, "bin", argv[0]), argv[1:]...)
 	cmd.Args[0] = argv[0]

@@ -58,7 +58,7 @@ func (s *Server) choose(objects []runtime.Object, namespace string, r *http.Requ
 	for _, o := range objects {
 		m, _ := meta.Accessor(o)
 		if (namespace == "" || m.GetNamespace() == namespace) && selector.Matches(labels.Set(m.GetLabels())) {
-			chosen = append(chosen, o.DeepCopyObject())
+			chosen = append(chosen, o)
 		}
 	}
 	from := 0
@@ -76,6 +76,11 @@ func (s *Server) choose(objects []runtime.Object, namespace string, r *http.Requ
 	chosen = chosen[min(from, len(chosen)):]
 	if limit > 0 && len(chosen) > limit {
 		chosen, next = chosen[:limit], base64.StdEncoding.EncodeToString([]byte(strconv.Itoa(from+limit)))
+	}
+	// Setting a list's items may write into them.
+	chosen = slices.Clone(chosen)
+	for i, o := range chosen {
+		chosen[i] = o.DeepCopyObject()
 	}
 	return chosen, next, false
 }

@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
@@ -47,7 +46,7 @@ type Server struct {
 	// OnList, if set, is called before each page of a list.
 	OnList func(resource string)
 
-	t    *testing.T
+	t    T
 	dir  string
 	http *httptest.Server
 	done chan struct{}
@@ -70,9 +69,19 @@ type Request struct {
 // connection is the key under which a request's context has its net.Conn.
 type connection struct{}
 
+// T is what a server needs of a test; a simulated cluster that outlives tests
+// has its own.
+type T interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	TempDir() string
+	Cleanup(func())
+}
+
 // New starts a server that ends with the test. At its end every agent's
 // recordings must have been asked for, and nothing else.
-func New(t *testing.T) *Server {
+func New(t T) *Server {
 	t.Helper()
 	// The directory goes only after the checks: clean-ups run backwards.
 	s := &Server{t: t, dir: t.TempDir(), Logs: map[string]string{}, done: make(chan struct{}),
