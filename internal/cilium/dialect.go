@@ -106,7 +106,9 @@ func Dialect() []Ask {
 	// It watches for as long as it is let.
 	drops := asText(source.Drops, string(source.Drops), Binary, "monitor", "--type", "drop")
 	drops.Endless = true
-	asks = append(asks, cgroup, drops, ipvs, asText(source.IPAddr, string(source.IPAddr), "ip", "-br", "addr"))
+	digest := asText(source.LBDigest, string(source.LBDigest), "bash", "-c", digestScript)
+	digest.Needs, digest.shown = HasLBTables, digestShown
+	asks = append(asks, digest, cgroup, drops, ipvs, asText(source.IPAddr, string(source.IPAddr), "ip", "-br", "addr"))
 	slices.SortStableFunc(asks, func(a, b Ask) int { return strings.Compare(string(a.Topic), string(b.Topic)) })
 	return asks
 }

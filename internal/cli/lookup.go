@@ -19,6 +19,7 @@ type lookup struct {
 	app     *app
 	command string
 	nodes   bool // the report shows the nodes
+	sums    bool // what is judged needs no list of each node, see diag.Selection
 	residue bool // the report shows what kube-proxy has on each node
 	// settings, if not nil, makes the report compare what agents were told with
 	// what they run.
@@ -50,6 +51,7 @@ func (l *lookup) run(ctx context.Context, checks []*diag.Check) error {
 	if err != nil {
 		return err
 	}
+	sel.Sums = l.sums && l.from.snapshot == ""
 	src, err := l.from.open(l.app)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) status() *cobra.Command {
-	run := lookup{app: a, command: "status", nodes: true}
+	run := lookup{app: a, command: "status", nodes: true, sums: true}
 	cmd := &cobra.Command{
 		Use:     "status",
 		GroupID: "look",

@@ -158,7 +158,7 @@ func listed(t source.Topic) (live string, access []Access) {
 
 func bounds(t source.Topic) (limit int, timeout time.Duration) {
 	switch t {
-	case source.ServiceList, source.FrontendsTable:
+	case source.ServiceList, source.FrontendsTable, source.LBDigest:
 		return huge, 15 * time.Second
 	case source.MapList, source.MapsDump, source.MapBackends, source.MapFrontends, source.MapRanges, source.MapRevNAT:
 		return large, 15 * time.Second

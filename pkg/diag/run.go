@@ -20,6 +20,10 @@ type Selection struct {
 	// Within narrows load balancing to the Services of a namespace, see
 	// fact.Store.
 	Within string
+	// Sums lets nodes that hold the same send sums of their lists of Services,
+	// and asks one of each kind for the lists. For what judges the agreement of
+	// layers that is enough.
+	Sums bool
 }
 
 // Run is a finished run: what was asked, known and found.
@@ -28,6 +32,7 @@ type Run struct {
 	Store   *fact.Store
 	Results []Result
 	Skipped int // nodes that the selection left out
+	sums    bool
 }
 
 // Do asks src for all that the checks and extra facts declare and judges the
@@ -51,10 +56,10 @@ func Do(ctx context.Context, src source.Source, sel Selection, checks []*Check, 
 	}
 	store := fact.NewStore(nodes)
 	store.Within(sel.Within)
-	if err := src.Collect(ctx, store.Queries(facts...), store.Taker(facts...)); err != nil {
+	if err := collect(ctx, src, store, facts, sel.Sums); err != nil {
 		return nil, err
 	}
-	run := &Run{About: src.About(), Store: store, Results: partly, Skipped: len(all) - len(nodes)}
+	run := &Run{About: src.About(), Store: store, Results: partly, Skipped: len(all) - len(nodes), sums: sel.Sums}
 	for _, c := range checks {
 		run.Results = append(run.Results, Judge(c, store))
 	}

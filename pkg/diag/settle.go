@@ -35,7 +35,7 @@ func (r *Run) Settle(ctx context.Context, src source.Source, wait time.Duration)
 		return
 	case <-timer.C:
 	}
-	second, err := Do(ctx, again, Selection{Nodes: nodes}, checks)
+	second, err := Do(ctx, again, Selection{Nodes: nodes, Sums: r.sums}, checks)
 	if err != nil {
 		r.note(fmt.Sprintf("no second look: %v; findings may be changes under way", err))
 		return

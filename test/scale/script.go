@@ -12,7 +12,7 @@ import (
 
 // tools are what the script finds on an agent's PATH beside the stand-ins:
 // what the agent's image has and this machine too.
-var tools = []string{"sh", "bash", "timeout", "head", "cat", "date", "sleep", "sort", "sed", "awk", "grep", "tr", "gzip", "jq", "sha256sum"}
+var tools = []string{"sh", "bash", "timeout", "head", "cat", "date", "sleep", "sort", "sed", "awk", "grep", "tr", "gzip", "base64", "cut", "jq", "sha256sum"}
 
 // standIn answers every command of an agent. $0 and the words tell which one.
 const standIn = `#!/bin/sh

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// world is what a simulated cluster is made of. Of twenty Services one is a
-// NodePort, one a NodePort with Local policies, one has a Local policy inside
-// and one an affinity. What is Local has its backends on the first nodes only,
+// world is what a simulated cluster is made of. Of a hundred Services five are
+// NodePorts and five have an affinity, one more is a NodePort with Local
+// policies and one has a Local policy inside. What is Local has its backends on the first nodes only,
 // as where some nodes take the traffic of all: so most nodes hold the same.
 type world struct {
 	nodes, services, backends int
@@ -50,10 +50,12 @@ func (w world) all() []service {
 	for i := range list {
 		s := service{number: i, namespace: fmt.Sprintf("shop-%d", i%namespaces), name: fmt.Sprintf("svc-%d", i),
 			clusterIP: netip.AddrFrom4([4]byte{10, 96 + byte(i>>16), byte(i >> 8), byte(i)}).Next()}
-		kind := i % 20
-		s.local, s.affinity = kind == 1 || kind == 2, kind == 3
-		if kind <= 1 {
-			s.nodePort = 30000 + i/20*2 + kind
+		s.local, s.affinity = i%100 == 1 || i%100 == 2, i%20 == 3
+		switch {
+		case i%20 == 0:
+			s.nodePort = 30000 + i/20
+		case i%100 == 1:
+			s.nodePort = 31500 + i/100
 		}
 		for k := range w.backends {
 			n := i*w.backends + k

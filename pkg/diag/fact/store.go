@@ -28,6 +28,7 @@ type Store struct {
 	nodes  []source.Node
 	cells  map[cell]*entry
 	within string
+	twins  map[string]string // see StandIn
 }
 
 type cell struct {
@@ -193,6 +194,9 @@ func (v *View) entry(sp *spec) *entry {
 	}
 	if sp.perNode && v.node == "" {
 		return &entry{err: fmt.Errorf("%s: a fact of nodes, asked of the cluster", sp.id)}
+	}
+	if twin := v.store.twins[at.node]; twin != "" && v.store.stoodIn(sp) {
+		return v.standIn(sp, twin)
 	}
 	if e := v.store.cells[at]; e != nil {
 		if e.busy {

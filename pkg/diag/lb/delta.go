@@ -3,6 +3,7 @@ package lb
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 )
 
@@ -158,4 +159,20 @@ func (d Delta) key() deltaKey {
 
 func sortDeltas(ds []Delta) {
 	slices.SortFunc(ds, Delta.Compare)
+}
+
+// Moved is deltas of one node told of another that holds the same: frontends
+// at addresses of from are those at the address of to in the same family.
+func Moved(ds []Delta, from, to []netip.Addr) []Delta {
+	out := slices.Clone(ds)
+	for i := range out {
+		ip := out[i].Frontend.IP
+		if !slices.Contains(from, ip) {
+			continue
+		}
+		if k := slices.IndexFunc(to, func(a netip.Addr) bool { return a.Is4() == ip.Is4() }); k >= 0 {
+			out[i].Frontend.IP = to[k]
+		}
+	}
+	return out
 }

@@ -102,7 +102,7 @@ func Everything(nodes []Node) []Query {
 	var qs []Query
 	for _, spec := range Topics() {
 		switch {
-		case spec.TakesArg() && spec.Arg == "":
+		case spec.TakesArg() && spec.Arg == "", spec.Summary:
 		case !spec.Node:
 			qs = append(qs, Query{Topic: spec.Topic, Arg: spec.Arg})
 		default:

@@ -41,6 +41,7 @@ const (
 	MapRevNAT      Topic = "bpf-lb-list-revnat"
 	FrontendsTable Topic = "shell-db-show-frontends"
 	MapsDump       Topic = "shell-lb-maps-dump"
+	LBDigest       Topic = "lb-digest" // see Spec.Summary
 	Listeners      Topic = "ss"
 	ProxyMode      Topic = "kube-proxy-mode"
 	ProxyHealth    Topic = "kube-proxy-healthz"
@@ -109,6 +110,9 @@ type Spec struct {
 	// Probe: it is found out by sending something, which is done only where the
 	// user asks for it.
 	Probe bool
+	// Summary: it stands in for larger topics on a running cluster. Recordings
+	// hold those and not it.
+	Summary bool
 	// Arg is the one argument that a run asks for, of topics that take one.
 	Arg string
 	// Part is a file that holds a part of the topic, %s in its stem being the
@@ -192,6 +196,7 @@ func specs() []Spec {
 		both(MapRevNAT, "the BPF reverse NAT map"),
 		both(FrontendsTable, "the agent's frontends table with the outcome of each write (1.18 and later)"),
 		text(MapsDump, "all load-balancing maps with backend states (1.18 and later)"),
+		{Topic: LBDigest, Node: true, Summary: true, Doc: "sums of the agent's list and of its maps, and what healthy nodes differ in (1.18 and later)", Forms: []Form{{string(LBDigest), Text, ".txt"}}},
 		recorded(text(RedirectList, "local redirect policies as the agent resolved them")),
 		recorded(text(Conntrack, "the BPF connection tracking map, which can be huge", "bpf-ct-list")),
 		text(Drops, "drops that `monitor` saw"),
