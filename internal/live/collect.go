@@ -40,7 +40,7 @@ func (s *Source) Collect(ctx context.Context, qs []source.Query, yield func(sour
 	}
 	lists(p.lists)
 	done := 0
-	each(p.nodes, s.options.Concurrency, func(n nodeQueries) {
+	each(p.nodes, s.concurrency(qs), func(n nodeQueries) {
 		s.node(ctx, r, n.node, n.queries, give)
 		mu.Lock()
 		defer mu.Unlock()
@@ -50,6 +50,18 @@ func (s *Source) Collect(ctx context.Context, qs []source.Query, yield func(sour
 	})
 	lists(p.after)
 	return nil
+}
+
+// concurrency is how many nodes are asked at a time. Lists of Services are
+// megabytes of each node, all of which are held while they are read.
+func (s *Source) concurrency(qs []source.Query) int {
+	switch {
+	case s.options.Concurrency > 0:
+		return s.options.Concurrency
+	case slices.ContainsFunc(qs, func(q source.Query) bool { return q.Topic == source.ServiceList || q.Topic == source.MapList }):
+		return 16
+	}
+	return 64
 }
 
 type nodeQueries struct {

@@ -150,7 +150,7 @@ func (s *Source) installed(ctx context.Context, r *roster) error {
 // explain writes down why nodes have no agent to ask.
 func (s *Source) explain(ctx context.Context, r *roster) {
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, s.options.Concurrency)
+	slots := make(chan struct{}, s.concurrency(nil))
 	asked := 0
 	for i := range r.nodes {
 		n := &r.nodes[i]

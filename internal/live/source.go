@@ -31,7 +31,9 @@ type Options struct {
 	// Select chooses the nodes that Nodes lists; nil means all.
 	Select func(*corev1.Node) bool
 
-	Concurrency int           // nodes asked at a time, 16 if zero
+	// Concurrency is how many nodes are asked at a time. Zero is 16, and 64
+	// where what is asked of each is small.
+	Concurrency int
 	NodeTimeout time.Duration // for everything asked of one node, 20 s if zero
 
 	// Within is a namespace: where the agent's version can, its list of
@@ -69,9 +71,6 @@ var _ source.Source = (*Source)(nil)
 func New(o Options) (*Source, error) {
 	if o.Config == nil {
 		return nil, errors.New("live source: no client configuration")
-	}
-	if o.Concurrency <= 0 {
-		o.Concurrency = 16
 	}
 	if o.NodeTimeout <= 0 {
 		o.NodeTimeout = 20 * time.Second

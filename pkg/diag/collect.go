@@ -8,6 +8,9 @@ import (
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 )
 
+// fewNodes are asked for their lists at once: sums would cost a second round.
+const fewNodes = 8
+
 // electRounds is how often another node of a kind is asked for its lists where
 // one did not answer.
 const electRounds = 3
@@ -18,7 +21,7 @@ const electRounds = 3
 func collect(ctx context.Context, src source.Source, store *fact.Store, facts []fact.Named, sums bool) error {
 	queries, take := store.Queries(facts...), store.Taker(append(facts, fact.LBDigest)...)
 	isList := func(q source.Query) bool { return slices.Contains(fact.Digested(), q.Topic) }
-	if !sums || !slices.ContainsFunc(queries, isList) {
+	if !sums || len(store.Cluster().Nodes()) <= fewNodes || !slices.ContainsFunc(queries, isList) {
 		return src.Collect(ctx, queries, take)
 	}
 	var first, lists, after []source.Query

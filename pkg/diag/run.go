@@ -64,6 +64,9 @@ func Do(ctx context.Context, src source.Source, sel Selection, checks []*Check, 
 		run.Results = append(run.Results, Judge(c, store))
 	}
 	run.Results = append(run.Results, incomplete(run.Results))
+	if n := store.StoodIn(); n > 0 {
+		run.note(fmt.Sprintf("%d nodes hold by their sums what one of the other %d holds, and only those sent their lists of Services", n, len(nodes)-n))
+	}
 	return run, nil
 }
 

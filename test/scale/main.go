@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 )
@@ -12,24 +13,24 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := run(ctx, os.Stdout, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+func run(ctx context.Context, out io.Writer, args []string) error {
 	if len(args) > 0 && args[0] == "serve" {
-		return serve(ctx, args[1:])
+		return serve(ctx, out, args[1:])
 	}
 	if len(args) > 0 && args[0] == "table" {
-		return table(ctx, args[1:])
+		return table(ctx, out, args[1:])
 	}
 	return errors.New("usage: scale serve|table [flags]; -h after either lists them")
 }
 
 // serve raises a cluster and says how to reach it, until it is interrupted.
-func serve(ctx context.Context, args []string) error {
+func serve(ctx context.Context, out io.Writer, args []string) error {
 	var w world
 	var fs faults
 	set := flag.NewFlagSet("scale serve", flag.ContinueOnError)
@@ -60,7 +61,9 @@ func serve(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("export KUBECONFIG=%s\n", c.kubeconfig)
+	if _, err := fmt.Fprintf(out, "export KUBECONFIG=%s\n", c.kubeconfig); err != nil {
+		return err
+	}
 	<-ctx.Done()
 	return nil
 }

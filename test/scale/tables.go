@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-
-	"github.com/cilium/cilium/api/v1/models"
 )
 
 // held is what one agent and its maps hold, in the forms in which its commands
@@ -87,15 +85,48 @@ func (w world) hold(list []service, node int, d damage) held {
 	}
 }
 
+// The agent's API as its command line prints it, as far as it is needed.
+type (
+	spec struct {
+		BackendAddresses []listed `json:"backend-addresses,omitempty"`
+		Flags            flags    `json:"flags"`
+		FrontendAddress  address  `json:"frontend-address"`
+		ID               int      `json:"id"`
+	}
+	listed struct {
+		IP        string `json:"ip"`
+		NodeName  string `json:"nodeName"`
+		Port      uint16 `json:"port"`
+		Preferred bool   `json:"preferred"`
+		Protocol  string `json:"protocol"`
+		State     string `json:"state"`
+		Weight    int    `json:"weight"`
+	}
+	flags struct {
+		ExtTrafficPolicy string `json:"extTrafficPolicy"`
+		IntTrafficPolicy string `json:"intTrafficPolicy"`
+		Name             string `json:"name"`
+		Namespace        string `json:"namespace"`
+		TrafficPolicy    string `json:"trafficPolicy"`
+		Type             string `json:"type"`
+	}
+	address struct {
+		IP       string `json:"ip"`
+		Port     uint16 `json:"port"`
+		Protocol string `json:"protocol"`
+		Scope    string `json:"scope"`
+	}
+)
+
 func serviceList(fs []frontend) []byte {
 	type realized struct {
-		Realized *models.ServiceSpec `json:"realized"`
+		Realized *spec `json:"realized"`
 	}
 	type entry struct {
-		Spec   *models.ServiceSpec `json:"spec"`
-		Status realized            `json:"status"`
+		Spec   *spec    `json:"spec"`
+		Status realized `json:"status"`
 	}
-	var out []entry
+	out := []entry{}
 	for _, f := range fs {
 		if !f.surface {
 			continue
@@ -111,17 +142,16 @@ func serviceList(fs []frontend) []byte {
 		if f.kind == "ClusterIP" {
 			ip, port = f.service.clusterIP.String(), 80
 		}
-		spec := &models.ServiceSpec{ID: int64(f.id),
-			FrontendAddress: &models.FrontendAddress{IP: ip, Port: port, Protocol: "TCP", Scope: "external"},
-			Flags: &models.ServiceSpecFlags{ExtTrafficPolicy: external, TrafficPolicy: external, IntTrafficPolicy: policy(f.service.local),
+		sp := &spec{ID: f.id,
+			FrontendAddress: address{IP: ip, Port: port, Protocol: "TCP", Scope: "external"},
+			Flags: flags{ExtTrafficPolicy: external, TrafficPolicy: external, IntTrafficPolicy: policy(f.service.local),
 				Name: f.service.name, Namespace: f.service.namespace, Type: f.kind},
 		}
 		for _, b := range f.backends {
-			ip, weight := b.ip.String(), uint16(100)
-			spec.BackendAddresses = append(spec.BackendAddresses, &models.BackendAddress{IP: &ip, NodeName: nodeName(b.node), Port: 8080,
-				Preferred: true, Protocol: "TCP", State: "active", Weight: &weight})
+			sp.BackendAddresses = append(sp.BackendAddresses, listed{IP: b.ip.String(), NodeName: nodeName(b.node), Port: 8080,
+				Preferred: true, Protocol: "TCP", State: "active", Weight: 100})
 		}
-		out = append(out, entry{spec, realized{spec}})
+		out = append(out, entry{sp, realized{sp}})
 	}
 	data, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {

@@ -228,3 +228,6 @@ func (s *Store) Dismiss() bool {
 	}
 	return dismissed
 }
+
+// StoodIn is how many nodes another one stands for.
+func (s *Store) StoodIn() int { return len(s.twins) }
