@@ -27,6 +27,9 @@ func SnapshotFormat() string {
 func formTable(node bool) string {
 	var b strings.Builder
 	table(&b, []string{"files, the first that is there wins", "what", "topic", ""}, rows(node, func(it Item) []string {
+		if it.Spec.Summary {
+			return nil
+		}
 		names := strings.ReplaceAll(files(it), "nodes/NODE/", "")
 		return []string{names, it.Spec.Doc, code(string(it.Spec.Topic)), when(it)}
 	}))

@@ -56,8 +56,11 @@ func wanted(all []Access) [][]string {
 func rows(node bool, cells func(Item) []string) [][]string {
 	var out [][]string
 	for _, it := range Items() {
-		if it.Spec.Node == node {
-			out = append(out, cells(it))
+		if it.Spec.Node != node {
+			continue
+		}
+		if row := cells(it); row != nil {
+			out = append(out, row)
 		}
 	}
 	return out
@@ -90,6 +93,9 @@ func access(all []Access) string {
 }
 
 func files(it Item) string {
+	if it.Spec.Summary {
+		return "not recorded"
+	}
 	var out []string
 	for _, f := range it.Spec.Forms {
 		q := source.Query{Topic: it.Spec.Topic}
