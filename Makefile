@@ -48,4 +48,9 @@ size: build ## say how big the binary is, and which modules make it so
 	@cd tools/size && go run . -top 10 -stripped $(CURDIR)/$(BIN) $(CURDIR)/$(BIN).symbols
 	@rm -f $(BIN).symbols
 
+# Ten minutes, and as good as nothing else should run beside it.
+.PHONY: scale
+scale: build ## measure against simulated clusters, and keep the table in docs/performance.md
+	go run ./test/scale table -plugin $(BIN) -o docs/performance.md
+
 include test/lab/lab.mk
