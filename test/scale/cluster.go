@@ -32,7 +32,8 @@ func start(t livetest.T, w world, fs faults, recorded string, factor float64) (*
 		return nil, err
 	}
 	for i := range w.nodes {
-		a := server.AddAgent(nodeName(i), "1.20.2", nil)
+		server.Add(nodeObject(i))
+		a := server.AddPod(livetest.AgentPod(nodeName(i), "1.20.2"), nil)
 		a.Run = func(argv []string, stdout, stderr io.Writer) int { return f.run(i, argv, stdout, stderr) }
 		fs.arm(a, w.nodes, i)
 	}

@@ -167,7 +167,7 @@ func (r *rows) add(key, value string) {
 	if r.Len() > 0 {
 		r.WriteString(",\n")
 	}
-	fmt.Fprintf(r, "  %q: [\n    %q\n  ]", key, value)
+	_, _ = fmt.Fprintf(r, "  %q: [\n    %q\n  ]", key, value)
 }
 
 func (r *rows) done() []byte { return []byte("{\n" + r.String() + "\n}\n") }

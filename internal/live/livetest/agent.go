@@ -63,9 +63,15 @@ var tools = []string{"sh", "bash", "timeout", "head", "cat", "date", "sleep"}
 // in kube-system.
 func (s *Server) AddAgent(node, version string, answers map[string]Recording) *Agent {
 	s.t.Helper()
-	pod := AgentPod(node, version)
-	s.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, pod)
-	a := &Agent{Node: node, Answers: answers, dir: filepath.Join(s.dir, node)}
+	s.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
+	return s.AddPod(AgentPod(node, version), answers)
+}
+
+// AddPod adds the pod of an agent, on a node that is there.
+func (s *Server) AddPod(pod *corev1.Pod, answers map[string]Recording) *Agent {
+	s.t.Helper()
+	s.Add(pod)
+	a := &Agent{Node: pod.Spec.NodeName, Answers: answers, dir: filepath.Join(s.dir, pod.Spec.NodeName)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.agents[pod.Namespace+"/"+pod.Name] = a
