@@ -44,7 +44,7 @@ func (f faults) delay(nodes, node int) time.Duration {
 // damage is to the Services that are not Local, so that it is the same on all
 // nodes that have it.
 func (f faults) damage(w world, node int) damage {
-	const service = 4 // a plain ClusterIP
+	const service = 20 // a NodePort, which has rows at node addresses
 	switch f.of(w.nodes, node) {
 	case "lost":
 		return damage{lost: 100 + service*w.backends}

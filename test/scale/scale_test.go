@@ -27,7 +27,7 @@ func look(t *testing.T, c *cluster, sums bool) (found, gaps []string, run *diag.
 	for _, r := range run.Results {
 		for _, f := range r.Findings {
 			if f.Rule.Name != "incomplete" {
-				found = append(found, f.Rule.Name+" "+f.Node+" "+f.Subject)
+				found = append(found, f.Rule.Name+" "+f.Node+" "+f.Subject+" "+f.Address)
 			}
 		}
 		for _, g := range r.Gaps {
