@@ -14,8 +14,10 @@ import (
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 )
 
-// LBDigest is what a node tells of its lists without sending them.
-var LBDigest = Read(source.LBDigest, func(a source.Artifact) (lb.Digest, error) { return cilium.DecodeDigest(a.Data) })
+// LBDigest is what a node tells of its lists without sending them. It is kept
+// as it came, and decoded for one node at a time: decoded it is several times as
+// large, and no more than a look is taken at it.
+var LBDigest = Read(source.LBDigest, func(a source.Artifact) ([]byte, error) { return a.Data, nil })
 
 // Digested are the topics that a digest stands in for.
 func Digested() []source.Topic {
@@ -51,7 +53,11 @@ func (s *Store) Twins() map[string]string {
 	l := &locals{view: v, services: services, slices: slices, indexes: map[string]*lb.Index{}}
 	first, twins := map[string]string{}, map[string]string{}
 	for _, n := range s.nodes {
-		digest, err := LBDigest.From(v.On(n.Name))
+		data, err := LBDigest.From(v.On(n.Name))
+		if err != nil {
+			continue
+		}
+		digest, err := cilium.DecodeDigest(data)
 		if err != nil || digest.Unwritten > 0 {
 			continue
 		}
