@@ -2,10 +2,14 @@ package cli
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/live"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/render"
@@ -117,3 +121,32 @@ func (f *OutputFlags) Format() string { return f.flags.format }
 
 // Write renders the document and turns its verdict into the exit code.
 func (f *OutputFlags) Write(s Share, d *report.Document) error { return f.flags.write(s.app.env, d) }
+
+// Kubeconfig writes the chosen context alone to a file that only this user can
+// read, for programs that are started; remove takes it away again.
+func (s Share) Kubeconfig() (name string, remove func(), err error) {
+	raw, err := s.app.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return "", nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	if c := s.app.flags.Context; c != nil && *c != "" {
+		raw.CurrentContext = *c
+	}
+	if err := api.MinifyConfig(&raw); err != nil {
+		return "", nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	if err := api.FlattenConfig(&raw); err != nil {
+		return "", nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "kpr-kubeconfig-") // mode 0700
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { _ = os.RemoveAll(dir) }
+	name = filepath.Join(dir, "config")
+	if err := clientcmd.WriteToFile(raw, name); err != nil { // mode 0600
+		remove()
+		return "", nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	return name, remove, nil
+}

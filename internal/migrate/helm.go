@@ -204,3 +204,9 @@ func (h *Helm) back(ctx context.Context, revision int) error {
 	_, err := h.call(ctx, "rollback", h.Release.Name, strconv.Itoa(revision), "--namespace", h.Release.Namespace)
 	return err
 }
+
+// Installed is the chart version of the release.
+func (h *Helm) Installed(ctx context.Context) (string, error) {
+	m, err := h.look(ctx)
+	return m.Version, err
+}

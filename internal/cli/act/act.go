@@ -13,4 +13,5 @@ func Commands(root *cobra.Command, share cli.Share) {
 		looking.AddCommand(residueClean(share), residueRestore(share))
 	}
 	root.AddCommand(probeCommand(share))
+	root.AddCommand(migrateCommand(share), rollbackCommand(share))
 }
