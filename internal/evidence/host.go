@@ -21,8 +21,12 @@ for f in ip ip6; do $h nft list table $f kube-proxy 2>/dev/null; done
 exit 0`
 
 	// udpFlows lists UDP flows only: TCP ends by itself when its backend does.
-	// Not every host has the tool and not every kernel has the file.
-	udpFlows = `for f in ipv4 ipv6; do nsenter -t 1 -m -n -- conntrack -L -f $f -p udp 2>/dev/null || exec grep udp /proc/net/nf_conntrack; done
+	// Not every host has the tool and not every kernel has the file. That no row
+	// is of UDP is an answer.
+	udpFlows = `for f in ipv4 ipv6; do nsenter -t 1 -m -n -- conntrack -L -f $f -p udp 2>/dev/null && continue
+grep -w udp /proc/net/nf_conntrack
+[ $? -lt 2 ]; exit
+done
 exit 0`
 
 	// rancherConfig prints the files that k3s and RKE2 read, in their order,

@@ -49,7 +49,7 @@ func (s *Source) apiProbe(ctx context.Context, r *roster, on cilium.Agent, q sou
 	}
 	for _, to := range s.operatorAddresses(ctx, r, on.Node) {
 		if i := slices.IndexFunc(probes, func(p agent.APIProbe) bool { return p.Host == to.host && p.Port == to.port }); i >= 0 {
-			probes[i].By += " and " + to.by
+			probes[i].By += " and " + strings.TrimPrefix(to.by, "environment ")
 			continue
 		}
 		p, err := who.probe(ctx, run, to)

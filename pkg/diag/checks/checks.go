@@ -69,6 +69,7 @@ func All() []*diag.Check {
 		service.L7Redirect(),
 		service.Conflict(),
 		service.CTStale(),
+		service.HostFlows(),
 		service.Drops(),
 		service.Affinity(),
 	}

@@ -24,13 +24,20 @@ notices and dials again; UDP, such as DNS from one long-lived socket, goes on fo
 A backend that several Services share stays in the backend map when it leaves one of them, so that nothing cleans up
 the entries of that one. A client that takes the same source port again meets the old entry as well.
 
-The map can be huge and is not asked for on a running cluster; this is judged where a recording holds it.`,
+Netfilter, where kube-proxy translates, does the same on the host, and what it keeps outlives kube-proxy: a UDP flow that
+never pauses goes on to an endpoint that left, or is cut when the rules go. A flow to a ClusterIP that nobody translates
+stands there too, untranslated and unanswered.
+
+Cilium's map can be huge and is not asked for on a running cluster; it is judged where a recording holds it. The host's UDP
+flows are read with --host.`,
 	Proof: []string{
 		"kubectl kpr exec NODE -- cilium-dbg bpf ct list global",
 		"kubectl kpr exec NODE -- cilium-dbg bpf lb list",
+		"conntrack -L -p udp    # on the node",
 	},
 	Remedy: `Restart the clients that hold such sockets, or let them dial anew. The agent's garbage collection removes entries
 once they expire; do not flush the map of a busy node, as that cuts every connection.`,
+	Settles: true,
 }
 
 // CTStale checks that connections are pinned to backends that are there.
