@@ -47,3 +47,28 @@ func Switched(args []string) (off, byList bool) {
 	}
 	return off, byList
 }
+
+// Values are what the arguments of k3s and RKE2 give a flag, those of a list
+// one by one; ok tells whether it is there. A switch without a word is "true".
+func Values(args []string, flag string) (values []string, ok bool) {
+	for i, a := range args {
+		name, value, has := strings.Cut(strings.TrimLeft(a, "-"), "=")
+		if name != flag || !strings.HasPrefix(a, "-") {
+			continue
+		}
+		ok = true
+		switch {
+		case has:
+		case i+1 < len(args) && !strings.HasPrefix(args[i+1], "-"):
+			value = args[i+1]
+		default:
+			value = "true"
+		}
+		for word := range strings.SplitSeq(value, ",") {
+			if word = strings.TrimSpace(word); word != "" {
+				values = append(values, word)
+			}
+		}
+	}
+	return values, ok
+}

@@ -22,6 +22,9 @@ type Distro struct {
 	// API is an address of the API server that answers on every node without a
 	// Service, as "HOST:PORT"; "" where the distribution has none of its own.
 	API string
+	// Files is the folder of the files that configure it on each node, where they
+	// decide about kube-proxy; "" where something else does.
+	Files string
 	// Managed: somebody else runs the control plane and may put things back, so
 	// nothing is changed there; diagnosis works all the same.
 	Managed bool

@@ -11,6 +11,7 @@ func k3s() known {
 			Stop:   "disable-kube-proxy: true in the configuration of every server (a flag of its own, no item of disable), then a restart of k3s on the servers and of k3s-agent on each node",
 			Return: "an agent that starts while one of the servers still has the flag off",
 			API:    "127.0.0.1:6444",
+			Files:  "/etc/rancher/k3s/",
 		},
 		sign: anyOf(annotated("k3s.io/node-args"), version("+k3s")),
 	}

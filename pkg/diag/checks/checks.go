@@ -25,6 +25,7 @@ func All() []*diag.Check {
 		config.Healthz(),
 		config.MigrationOrder(),
 		config.MigrationStop(),
+		config.RancherDrift(),
 		config.ReleaseOwner(),
 		datapath.CIDROverlap(),
 		datapath.Devices(),

@@ -16,9 +16,14 @@ var configDrift = &diag.Rule{
 nobody, unless rollOutCiliumPods is set. So a difference means that a restart is pending; or that the agent dropped the setting without failing,
 as with host routing; or that the replacement forces it. The last is only told.
 
+k3s and RKE2 read their flags once as well: their files hold from the next start of the process on, and servers can have different ones without
+noticing. What runs stands on the Node objects; the files are read with --host.
+
 It is an error where kube-proxy-replacement itself is concerned and the agent replaces nothing: whoever looks at the ConfigMap alone removes kube-proxy too early.`,
-	Proof:   []string{"kubectl kpr config", "kubectl kpr exec NODE -- cilium-dbg config --all"},
-	Remedy:  `Restart the agents, one node first: kubectl -n kube-system rollout restart daemonset/cilium. Set rollOutCiliumPods=true to have Helm do it.`,
+	Proof: []string{"kubectl kpr config", "kubectl kpr exec NODE -- cilium-dbg config --all",
+		"kubectl get nodes -o jsonpath='{range .items[*]}{.metadata.name}{\" \"}{.metadata.annotations.k3s\\.io/node-args}{\"\\n\"}{end}'"},
+	Remedy: `Restart the agents, one node first: kubectl -n kube-system rollout restart daemonset/cilium. Set rollOutCiliumPods=true to have Helm do it. Make the
+flags of all servers of k3s or RKE2 alike, and restart them one at a time.`,
 	Sources: []string{"cilium/cilium#24772", "cilium/cilium#19548"},
 }
 

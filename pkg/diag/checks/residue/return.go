@@ -34,7 +34,7 @@ func ComeBack() *diag.Check {
 		Doc:   "what would bring kube-proxy back: kubeadm, add-on managers, servers without the flag",
 		Scope: diag.OfCluster,
 		Rules: []*diag.Rule{comeBack},
-		Wants: []fact.Named{fact.ConfigMaps, fact.KubeProxies, fact.Status, fact.WantedMode, fact.AgentOf, fact.NodeArgs},
+		Wants: []fact.Named{fact.ConfigMaps, fact.KubeProxies, fact.Status, fact.WantedMode, fact.AgentOf, fact.RancherFlags},
 		Run:   judgeComeBack,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/distro"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
@@ -29,33 +30,48 @@ func DisableList() *diag.Check {
 		Doc:   "kube-proxy in the list disable of k3s or RKE2",
 		Scope: diag.OfNode,
 		Rules: []*diag.Rule{disableList},
-		Needs: []fact.Named{fact.NodeArgs},
+		Needs: []fact.Named{fact.RancherFlags},
 		Applies: func(v *fact.View) string {
-			if args, err := fact.NodeArgs.From(v); err == nil && args == nil || absent(err) {
+			if _, err := fact.RancherFlags.From(v); absent(err) {
 				return "the node has no arguments of k3s or RKE2"
 			}
 			return ""
 		},
 		Run: func(p *diag.Pass) error {
-			args, _ := fact.NodeArgs.From(p.View())
-			if off, byList := distro.Switched(args); byList && !off {
-				p.Find(disableList, diag.Report{Subject: "node/" + p.Node(), Severity: diag.Error, Proof: []fact.Named{fact.NodeArgs},
-					Message: "kube-proxy is an item of disable, which does nothing: it still runs inside k3s or RKE2. The flag is disable-kube-proxy, on every server"})
+			f, _ := fact.RancherFlags.From(p.View())
+			r := diag.Report{Subject: "node/" + p.Node(), Severity: diag.Error, Proof: []fact.Named{fact.RancherFlags}}
+			off, byList := distro.Switched(f.Running)
+			next, where, _ := f.Value("disable")
+			off2, _, _ := f.Value("disable-kube-proxy")
+			switch {
+			case byList && !off:
+				r.Message = "kube-proxy is an item of disable, which does nothing: it still runs inside k3s or RKE2. The flag is disable-kube-proxy, on every server"
+			case !byList && slices.Contains(strings.Split(next, ","), "kube-proxy") && off2 != "true" && !off:
+				r.Message = fmt.Sprintf("kube-proxy is an item of disable in %s, which will do nothing at the next start either: the flag is disable-kube-proxy, on every server", where)
+			default:
+				return nil
 			}
+			p.Find(disableList, r)
 			return nil
 		},
 	}
 }
 
 // servers finds those of k3s and RKE2 that would give kube-proxy back to the
-// agents, while others keep it away.
+// agents, while others keep it away. Where no arguments of a server are known
+// its files tell.
 func servers(p *diag.Pass) {
 	var off, on []string
-	for node, r := range fact.NodeArgs.Each(p.View()) {
-		if !slices.Contains(r.Value, "server") {
+	for node, r := range fact.RancherFlags.Each(p.View()) {
+		if r.Err != nil || !r.Value.Server {
 			continue
 		}
-		if is, _ := distro.Switched(r.Value); is {
+		is, _ := distro.Switched(r.Value.Running)
+		if r.Value.Running == nil {
+			words, _, _ := r.Value.Value("disable-kube-proxy")
+			is = words == "true"
+		}
+		if is {
 			off = append(off, node)
 		} else {
 			on = append(on, node)
@@ -64,7 +80,7 @@ func servers(p *diag.Pass) {
 	if len(off) == 0 || len(on) == 0 {
 		return
 	}
-	p.Find(comeBack, diag.Report{Subject: "cluster", Address: "servers", Severity: diag.Warning, Proof: []fact.Named{fact.NodeArgs},
+	p.Find(comeBack, diag.Report{Subject: "cluster", Address: "servers", Severity: diag.Warning, Proof: []fact.Named{fact.RancherFlags},
 		Message: fmt.Sprintf("disable-kube-proxy is set on %s and not on %s: agents that speak to the latter when they start run kube-proxy again", some(off), some(on))})
 }
 
