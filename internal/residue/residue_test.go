@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -171,6 +172,7 @@ type hosts struct {
 	lost   bool // the call fails there, and the process lives
 	closed int
 	opened int
+	mu     sync.Mutex // nodes are surveyed at the same time
 }
 
 type shell struct {
@@ -181,13 +183,23 @@ type shell struct {
 type died struct{}
 
 func (h *hosts) point() error {
-	if h.seen++; h.seen != h.at {
+	h.mu.Lock()
+	h.seen++
+	here := h.seen == h.at
+	h.mu.Unlock()
+	if !here {
 		return nil
 	}
 	if h.lost {
 		return errors.New("connection reset")
 	}
 	panic(died{})
+}
+
+func (h *hosts) count(n *int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	*n++
 }
 
 func (s *shell) Run(_ context.Context, argv []string, input []byte, _ exec.Limits) (exec.Result, error) {
@@ -217,10 +229,10 @@ func (s *shell) run(argv []string, input string) exec.Result {
 	return exec.Result{Code: 1}
 }
 
-func (s *shell) Close(context.Context) { s.hosts.closed++ }
+func (s *shell) Close(context.Context) { s.hosts.count(&s.hosts.closed) }
 
 func (h *hosts) open(_ context.Context, node string) (Shell, error) {
-	h.opened++
+	h.count(&h.opened)
 	return &shell{h, h.nodes[node]}, nil
 }
 
