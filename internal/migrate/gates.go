@@ -27,9 +27,9 @@ type Asking struct {
 	Command func(ctx context.Context, argv []string) error
 }
 
-// Gate is the question whether the cluster stands at a stage. Before stage 1
-// it also asks what only matters there.
-func (a *Asking) Gate(number int) plan.Gate {
+// Gate is the question whether the cluster stands at a stage. The one that
+// opens the plan also asks what matters only before the first change.
+func (a *Asking) Gate(number int, opens bool) plan.Gate {
 	return func(ctx context.Context) (plan.GateResult, error) {
 		var g plan.GateResult
 		want, err := stage.Of(number)
@@ -47,7 +47,7 @@ func (a *Asking) Gate(number int) plan.Gate {
 			return g, fmt.Errorf("%w: %w", plan.ErrUnverified, err)
 		}
 		g = stops(answer.Document)
-		if number == 0 {
+		if opens {
 			a.before(ctx, answer.Document, &g)
 		}
 		for _, c := range a.Inputs.Checks {

@@ -22,7 +22,7 @@ func inputs() *Inputs {
 	}
 }
 
-func passing(int) plan.Gate { return nil }
+func passing(int, bool) plan.Gate { return nil }
 
 func engineOf(t *testing.T, p *pretend, j *journal) (*plan.Engine, *plan.Plan) {
 	t.Helper()

@@ -17,8 +17,9 @@ const (
 )
 
 // Gates are the questions before and after stages, by the number of the stage
-// whose state they ask for.
-type Gates func(stage int) plan.Gate
+// whose state they ask for. The one that opens the plan also asks what matters
+// only before the first change.
+type Gates func(stage int, opens bool) plan.Gate
 
 // New makes the plan of inputs for the cluster named target.
 func New(in *Inputs, w *World, gates Gates, target string) (*plan.Plan, error) {
@@ -35,12 +36,12 @@ func New(in *Inputs, w *World, gates Gates, target string) (*plan.Plan, error) {
 	}
 	return &plan.Plan{Kind: Kind, Target: target, Inputs: raw, Stages: []plan.Stage{
 		{
-			Name: Stage1, Gate: gates(0), Steps: takeOver, Checkpoint: gates(1),
+			Name: Stage1, Gate: gates(0, true), Steps: takeOver, Checkpoint: gates(1, false),
 			// Without kube-proxy on every node the replacement must not go: the
 			// way back from stage 2 ends with its proof.
-			BackGate: gates(1), BackCheckpoint: gates(0),
+			BackGate: gates(1, false), BackCheckpoint: gates(0, false),
 		},
-		{Name: Stage2, Gate: gates(1), Steps: proxySteps(w, in), Checkpoint: gates(2), BackCheckpoint: gates(1)},
-		{Name: Stage3, Gate: gates(2), Checkpoint: gates(3)},
+		{Name: Stage2, Gate: gates(1, false), Steps: proxySteps(w, in), Checkpoint: gates(2, false), BackCheckpoint: gates(1, false)},
+		{Name: Stage3, Gate: gates(2, false), Checkpoint: gates(3, false)},
 	}}, nil
 }
