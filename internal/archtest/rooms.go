@@ -12,7 +12,7 @@ import (
 // folder right below it. Rooms that are not built yet do no harm.
 func Floors() [][]string {
 	return [][]string{
-		{"pkg/diag/lb", "pkg/diag/agent", "internal/version", "internal/yamlfile"}, // pure values
+		{"pkg/diag/lb", "pkg/diag/agent", "internal/version", "internal/words", "internal/yamlfile"}, // pure values
 		{"pkg/diag/source"},
 		{"pkg/exec", "internal/kube", "internal/redact"},
 		{"internal/cilium", "internal/netfilter", "internal/helm", "internal/rancher", "internal/kube/write"},

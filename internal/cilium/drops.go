@@ -32,7 +32,7 @@ func monitorDrops(data []byte) ([]agent.Drop, *answer) {
 			}
 			continue
 		}
-		d, err := parseDrop(rest)
+		d, _, err := parseDrop(rest)
 		if err != nil {
 			a.fail(err.Error())
 			continue
@@ -47,15 +47,12 @@ func monitorDrops(data []byte) ([]agent.Drop, *answer) {
 // traces, verdicts, agent events, translations of the socket LB, lost events.
 var otherEvent = regexp.MustCompile(`^(?:Listening for events|Press Ctrl-C|CPU [0-9]+|-> |<- |>> |Policy verdict log|Dropped |L7 |\[pre-xlate|\[post-xlate|Ethernet\t|IPv4\t|IPv6\t|TCP\t|UDP\t|-{3,})`)
 
-// dropEnds are the addresses at a line's end: "10.0.0.1:4000 -> 10.0.0.2:80 tcp
-// SYN", or without ports for ICMP.
-var dropEnds = regexp.MustCompile(`(\S+) -> (\S+)(?: (\S+)(?: .*)?)?$`)
-
-func parseDrop(s string) (agent.Drop, error) {
+// parseDrop reads a drop behind "xx drop (", and the flags of its packet.
+func parseDrop(s string) (agent.Drop, string, error) {
 	var d agent.Drop
 	reason, rest, ok := strings.Cut(s, ") flow ")
 	if !ok {
-		return d, errors.New("a drop without a flow")
+		return d, "", errors.New("a drop without a flow")
 	}
 	d.Reason = reason
 	// Identities are written like "276893->16777244: ", with no blank at the
@@ -66,19 +63,39 @@ func parseDrop(s string) (agent.Drop, error) {
 			d.Identities, rest = identities, ends
 		}
 	}
-	m := dropEnds.FindStringSubmatch(rest)
+	p, err := parsePacket("a drop", rest)
+	if err != nil {
+		return d, "", err
+	}
+	d.From, d.To, d.Protocol = p.from, p.to, p.protocol
+	return d, p.flags, nil
+}
+
+// packet is how a line of monitor names a packet.
+type packet struct {
+	from, to        netip.AddrPort
+	protocol, flags string
+}
+
+// packetEnd is what such a line ends with: "10.0.0.1:4000 -> 10.0.0.2:80 tcp
+// SYN, ACK", or without ports for ICMP.
+var packetEnd = regexp.MustCompile(`(\S+) -> (\S+)(?: (\S+)(?: (.*))?)?$`)
+
+// parsePacket reads the end of a line that tells of what.
+func parsePacket(what, text string) (packet, error) {
+	m := packetEnd.FindStringSubmatch(text)
 	if m == nil {
-		return d, errors.New("a drop without addresses")
+		return packet{}, fmt.Errorf("%s without addresses", what)
 	}
+	p := packet{protocol: strings.ToLower(m[3]), flags: strings.TrimSpace(m[4])}
 	var err error
-	if d.From, err = parseEnd(m[1]); err != nil {
-		return d, err
+	if p.from, err = parseEnd(m[1]); err != nil {
+		return packet{}, err
 	}
-	if d.To, err = parseEnd(m[2]); err != nil {
-		return d, err
+	if p.to, err = parseEnd(m[2]); err != nil {
+		return packet{}, err
 	}
-	d.Protocol = strings.ToLower(m[3])
-	return d, nil
+	return p, nil
 }
 
 // parseEnd reads one end of a packet; its port is 0 where it has none.

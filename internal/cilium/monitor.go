@@ -76,22 +76,12 @@ func DecodeEvent(line string) (agent.Event, bool, error) {
 // events, requests of L7, details of debugging and of a packet's headers.
 var beside = regexp.MustCompile(`^(?:Listening for events|Press Ctrl-C|level=|time=|>> |L7 |-> Request|-> Response|<- Request|<- Response|MARK 0x|Conntrack |-{3,}|(?:Ethernet|IPv4|IPv6|TCP|UDP|ICMPv4|ICMPv6|SCTP|Packet|Decode|Failed to decode)\b|[0-9a-f]{8}  |Attempting |Successfully |\*\*)`)
 
-// eventEnds are the addresses of a line: "A:P -> B:P tcp SYN, ACK".
-var eventEnds = regexp.MustCompile(`(\S+) -> (\S+)(?: (\S+)(?: (.*))?)?$`)
-
 func (e *eventLine) ends(text string) error {
-	m := eventEnds.FindStringSubmatch(text)
-	if m == nil {
-		return errors.New("an event without addresses")
-	}
-	var err error
-	if e.From, err = parseEnd(m[1]); err != nil {
+	p, err := parsePacket("an event", text)
+	if err != nil {
 		return err
 	}
-	if e.To, err = parseEnd(m[2]); err != nil {
-		return err
-	}
-	e.Protocol, e.Flags = strings.ToLower(m[3]), strings.TrimSpace(m[4])
+	e.From, e.To, e.Protocol, e.Flags = p.from, p.to, p.protocol, p.flags
 	return nil
 }
 
@@ -99,18 +89,17 @@ func (e *eventLine) ends(text string) error {
 type eventLine struct{ agent.Event }
 
 func dropEvent(text string) (agent.Event, bool, error) {
-	d, err := parseDrop(text)
+	d, flags, err := parseDrop(text)
 	if err != nil {
 		return agent.Event{}, false, err
 	}
-	e := eventLine{agent.Event{Kind: agent.Dropped, Reason: d.Reason, Identities: d.Identities}}
+	e := agent.Event{
+		Kind: agent.Dropped, Reason: d.Reason, Identities: d.Identities, From: d.From, To: d.To, Protocol: d.Protocol, Flags: flags,
+	}
 	if m := toEndpoint.FindStringSubmatch(text); m != nil {
 		e.Endpoint, _ = strconv.Atoi(m[1])
 	}
-	if err := e.ends(text); err != nil {
-		return agent.Event{}, false, err
-	}
-	return e.Event, true, nil
+	return e, true, nil
 }
 
 var toEndpoint = regexp.MustCompile(`to endpoint ([0-9]{1,7}),`)

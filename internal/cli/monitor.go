@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-kpr/kubectl-kpr/internal/kube"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/monitor"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/render"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/agent"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/report"
 )
@@ -156,7 +157,7 @@ func (m *monitoring) end(ctx context.Context, aim *aim, failed map[string]error)
 	}
 	denied := s.Sorted()
 	if m.format == "text" {
-		_, _ = fmt.Fprintf(out, "%s in %s: %d verdicts, %d drops, %d traces\n", counted(s.Events, "event"), m.duration, s.Kinds[agent.Verdict], s.Kinds[agent.Dropped], s.Kinds[agent.Traced])
+		_, _ = fmt.Fprintf(out, "%s in %s: %d verdicts, %d drops, %d traces\n", words.Count(s.Events, "event"), m.duration, s.Kinds[agent.Verdict], s.Kinds[agent.Dropped], s.Kinds[agent.Traced])
 		for i, t := range denied {
 			if i == 10 {
 				_, _ = fmt.Fprintf(out, "  +%d more\n", len(denied)-i)
@@ -194,13 +195,6 @@ func (m *monitoring) policies(ctx context.Context, aim *aim, denied []monitor.Ta
 		}
 		return // the first is enough: pods of a Service have the same labels
 	}
-}
-
-func counted(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 var errNoPods = errors.New("no pod is behind it")

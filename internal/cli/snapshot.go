@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/render"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/report"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
 )
@@ -108,7 +109,7 @@ func (a *app) writeTo(name string, f func(io.Writer) (source.Summary, error)) (s
 
 // tell says on standard error what was written and what is missing.
 func (a *app) tell(name string, sum source.Summary) error {
-	_, _ = fmt.Fprintf(a.env.ErrOut, "%s: %s of %s, %d bytes before packing\n", name, counted(len(sum.Members), "file"), counted(len(sum.Nodes), "node"), sum.Bytes)
+	_, _ = fmt.Fprintf(a.env.ErrOut, "%s: %s of %s, %d bytes before packing\n", name, words.Count(len(sum.Members), "file"), words.Count(len(sum.Nodes), "node"), sum.Bytes)
 	lost := false
 	type why struct {
 		reason string
@@ -138,7 +139,7 @@ func (a *app) tell(name string, sum source.Summary) error {
 		if len(w.nodes) > 0 {
 			where = strings.Join(w.nodes, ", ")
 		}
-		_, _ = fmt.Fprintf(a.env.ErrOut, "  not read on %s: %s: %s\n", render.Clean(where), counted(len(w.topics), "topic"), render.Clean(w.reason))
+		_, _ = fmt.Fprintf(a.env.ErrOut, "  not read on %s: %s: %s\n", render.Clean(where), words.Count(len(w.topics), "topic"), render.Clean(w.reason))
 	}
 	if lost {
 		return ExitError{report.ExitUnknown}

@@ -1,5 +1,7 @@
 package migrate
 
+import "net"
+
 // Change is one sub-step of stage 1.
 type Change struct {
 	Name   string         `json:"name"`
@@ -27,7 +29,7 @@ func (in *Inputs) Changes() []Change {
 	if t.APIHost != "" {
 		all = append(all, Change{
 			Name: "api-address", Doc: "give the agents an address of the API server that needs no Service: " + t.APIHost + " port " + t.APIPort, Risk: restartRisk,
-			Values: map[string]any{"k8sServiceHost": t.APIHost, "k8sServicePort": t.APIPort}, Want: Want{APIServer: joined(t.APIHost, t.APIPort)},
+			Values: map[string]any{"k8sServiceHost": t.APIHost, "k8sServicePort": t.APIPort}, Want: Want{APIServer: net.JoinHostPort(t.APIHost, t.APIPort)},
 		})
 	}
 	if on(t.Replace) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -101,7 +102,7 @@ func (a *Asking) before(ctx context.Context, d *report.Document, g *plan.GateRes
 	}
 	for _, node := range a.Inputs.Nodes {
 		if why, unknown := a.reach(ctx, node, t.APIHost, t.APIPort); why != "" {
-			g.Stops = append(g.Stops, plan.Stop{Rule: "apiserver-addr", Message: node + ": " + joined(t.APIHost, t.APIPort) + ": " + why, Unknown: unknown})
+			g.Stops = append(g.Stops, plan.Stop{Rule: "apiserver-addr", Message: node + ": " + net.JoinHostPort(t.APIHost, t.APIPort) + ": " + why, Unknown: unknown})
 		}
 	}
 }

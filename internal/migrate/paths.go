@@ -2,11 +2,8 @@ package migrate
 
 import (
 	"fmt"
-	"net"
 	"strings"
 )
-
-func joined(host, port string) string { return net.JoinHostPort(host, port) }
 
 func put(tree map[string]any, path string, v any) {
 	head, rest, deeper := strings.Cut(path, ".")

@@ -119,7 +119,7 @@ type World struct {
 type before struct {
 	Revision   string `json:"revision"`
 	Generation int64  `json:"generation"`
-	// Had: the values had it already, so that there is nothing to take back.
+	// Said is what each agent said before, by node.
 	Said map[string]Want `json:"said"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
 	"time"
@@ -135,7 +136,7 @@ func (p *pretend) See(_ context.Context, nodes []string) (map[string]Seen, error
 			s.Said.HostRouting = "BPF"
 		}
 		if host, ok := r["k8sServiceHost"]; ok {
-			s.Said.APIServer = joined(fmt.Sprint(host), fmt.Sprint(r["k8sServicePort"]))
+			s.Said.APIServer = net.JoinHostPort(fmt.Sprint(host), fmt.Sprint(r["k8sServicePort"]))
 		}
 		if p.retired || p.fenced && p.off[n] {
 			s.Proxy = "no"

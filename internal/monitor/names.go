@@ -117,12 +117,9 @@ func (n *Names) Of(ctx context.Context, at netip.AddrPort) string {
 // Behind are the Services that have the socket as a backend, "NAMESPACE/NAME".
 func (n *Names) Behind(at netip.AddrPort) []string { return n.backends[at] }
 
-// Peer is the other end of an event in words: its name, else its identity.
-func Peer(name, identity string) string {
-	switch {
-	case name != "":
-		return name
-	case identity == "" || strings.Trim(identity, "0123456789") == "":
+// peer is an identity that says who it is; a bare number says nothing.
+func peer(identity string) string {
+	if strings.Trim(identity, "0123456789") == "" {
 		return ""
 	}
 	return identity

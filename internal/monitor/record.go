@@ -91,7 +91,7 @@ func (r Record) Says() string {
 		}
 	case agent.Verdict:
 		s = r.Direction + ": " + s + ", matched " + r.Match
-		if p := Peer("", r.Remote); p != "" {
+		if p := peer(r.Remote); p != "" {
 			s += ", the other end is " + p
 		}
 	case agent.Traced:

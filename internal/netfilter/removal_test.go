@@ -154,14 +154,7 @@ func TestRecordedResidue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var plain strings.Builder
-		for line := range strings.Lines(string(data)) {
-			if line[0] == '[' {
-				_, line, _ = strings.Cut(line, "] ")
-			}
-			plain.WriteString(line)
-		}
-		save := plain.String()
+		save := netfiltertest.Plain(string(data))
 		r := removal(t, save, false)
 		chains, rows := r.Count()
 		t.Logf("%s: %d chains, %d rows in %d tables", tool, chains, rows, len(r.Tables))

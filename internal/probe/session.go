@@ -28,8 +28,8 @@ type Answer struct {
 	Notes  []string
 }
 
-// ErrShared: the addresses of the Service are wanted in two namespaces, so that
-// one alone does not tell who has them.
+// ErrShared says that the addresses of the Service are wanted in two namespaces,
+// so that one alone does not tell who has them.
 var ErrShared = errors.New("an address is wanted in two namespaces")
 
 // Ask traces the target for each client and makes the requests. Errors are

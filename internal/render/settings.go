@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/report"
 )
 
@@ -29,7 +30,7 @@ func (p page) settings() {
 		}
 	}
 	if len(rows) == 0 {
-		_, _ = fmt.Fprintf(p, "Nothing differs among %s (-o wide shows them)\n", plural(len(s.Rows), "setting"))
+		_, _ = fmt.Fprintf(p, "Nothing differs among %s (-o wide shows them)\n", words.Count(len(s.Rows), "setting"))
 		return
 	}
 	_, _ = p.WriteString("\n")
@@ -143,7 +144,7 @@ func settingsTable(b *bufio.Writer, p page) {
 	}
 	_, _ = fmt.Fprintf(b, "\nChart's values: %s\n", md(s.Chart))
 	if shownSettings(s, false) == 0 {
-		_, _ = fmt.Fprintf(b, "\nNothing differs among %s.\n", plural(len(s.Rows), "setting"))
+		_, _ = fmt.Fprintf(b, "\nNothing differs among %s.\n", words.Count(len(s.Rows), "setting"))
 		return
 	}
 	_, _ = b.WriteString("\n| key | agents run | cilium-config | helm | nodes | mark |\n|---|---|---|---|---|---|\n")

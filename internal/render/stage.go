@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 )
 
 // stage says where the nodes stand on the way from kube-proxy to KPR.
@@ -23,7 +25,7 @@ func (p page) stage() {
 			sign = "error"
 		}
 		_, _ = p.WriteString("  " + p.sign(sign) + " ")
-		nodes := plural(len(g.Nodes), "node")
+		nodes := words.Count(len(g.Nodes), "node")
 		if len(s.Stands) > 1 {
 			nodes += " (" + p.nodeNames(g.Nodes) + ")"
 		}

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/report"
 )
 
@@ -71,7 +72,7 @@ func (p page) header() string {
 		parts = append(parts, s.Server)
 	}
 	parts = append(parts, "Kubernetes "+orUnknown(s.Version), "Cilium "+orUnknown(strings.Join(p.d.Cilium, ", ")))
-	nodes := plural(p.d.NodeCount, "node")
+	nodes := words.Count(p.d.NodeCount, "node")
 	if p.d.Skipped > 0 {
 		nodes += fmt.Sprintf(" (%d left out)", p.d.Skipped)
 	}
@@ -109,13 +110,6 @@ func orUnknown(s string) string {
 		return "unknown"
 	}
 	return s
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 // verdict is the second line: the answer.

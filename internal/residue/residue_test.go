@@ -51,14 +51,7 @@ func loaded(t *testing.T) *machine {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var plain strings.Builder
-		for line := range strings.Lines(string(data)) {
-			if line[0] == '[' {
-				_, line, _ = strings.Cut(line, "] ")
-			}
-			plain.WriteString(line)
-		}
-		if m.saves[tool], err = netfiltertest.Restore(plain.String(), ""); err != nil {
+		if m.saves[tool], err = netfiltertest.Restore(netfiltertest.Plain(string(data)), ""); err != nil {
 			t.Fatal(err)
 		}
 	}

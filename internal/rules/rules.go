@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/evidence"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/checks"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
@@ -66,7 +67,7 @@ func Near(name string) []string {
 	}
 	var guesses []guess
 	for _, e := range All() {
-		far := distance(name, e.Name)
+		far := words.Edits(name, e.Name)
 		if name != "" && strings.Contains(e.Name, name) {
 			far = 0
 		}
@@ -80,26 +81,6 @@ func Near(name string) []string {
 		out = append(out, g.name)
 	}
 	return out
-}
-
-// distance is how many letters have to be put in, taken out or changed.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := last
-			if a[i] != b[j] {
-				change++
-			}
-			last, row[j+1] = row[j+1], min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 func reads(c *diag.Check) []Read {

@@ -165,9 +165,12 @@ func (s *Source) give(a ask, data []byte, err error, yield func(source.Artifact,
 	}
 	switch {
 	case a.query.Node == "":
-		out.Data, err = s.list(a, data)
+		out.Data = data
 		if a.file.part == "table" {
 			out.Format = source.JSON
+			if out.Data, err = podTable(data); err != nil {
+				err = fmt.Errorf("%w: %w", source.ErrCut, err)
+			}
 		}
 	case a.query.Topic == source.AgentLog:
 		out.Data = lastLines(data)
@@ -189,18 +192,6 @@ func isMap(t source.Topic) bool {
 		return true
 	}
 	return false
-}
-
-// list reads a list of the API as the collector wrote it.
-func (s *Source) list(a ask, data []byte) ([]byte, error) {
-	if a.file.part == "table" {
-		out, err := podTable(data)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", source.ErrCut, err)
-		}
-		return out, nil
-	}
-	return data, nil
 }
 
 // find is the file that answers a query, or why there is none.

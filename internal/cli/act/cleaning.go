@@ -12,7 +12,6 @@ import (
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/cli"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/host"
-	"github.com/kubectl-kpr/kubectl-kpr/internal/live"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/plan"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/residue"
 )
@@ -32,11 +31,9 @@ type cleaning struct {
 	files   []string
 	accept  map[string]string
 
-	src   *live.Source
 	hosts *host.Runner
 	op    *operation
 	plan  *plan.Plan
-	all   int // nodes of the cluster
 }
 
 func (c *cleaning) add(cmd *cobra.Command) {
@@ -71,7 +68,7 @@ func (c *cleaning) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.connect(ctx); err != nil {
+	if err := c.reach(ctx); err != nil {
 		return err
 	}
 	found, err := c.op.open(ctx, c.kind())
@@ -89,32 +86,17 @@ func (c *cleaning) run(ctx context.Context) error {
 	return ended(ctx, c.share.Env(), c.begin(ctx, backups))
 }
 
-// connect finds the cluster and the agents, whose namespace is the plans' too.
-func (c *cleaning) connect(ctx context.Context) error {
+// reach connects, and prepares to act on hosts.
+func (c *cleaning) reach(ctx context.Context) error {
 	var err error
-	if c.src, err = c.cluster.Open(c.share); err != nil {
-		return err
-	}
-	nodes, err := c.src.Nodes(ctx)
-	if err != nil {
-		return err
-	}
-	if len(nodes) == 0 {
-		return errors.New("the cluster has no nodes")
-	}
-	c.all = len(nodes)
-	on, err := c.src.HostNode(ctx, nodes[0].Name)
-	if err != nil {
+	if c.op, err = c.connect(ctx, c.share, &c.cluster); err != nil {
 		return err
 	}
 	config, err := c.share.Config()
 	if err != nil {
 		return err
 	}
-	if c.hosts, err = host.NewRunner(config); err != nil {
-		return err
-	}
-	c.op, err = c.operate(ctx, c.share, on.Namespace)
+	c.hosts, err = host.NewRunner(config)
 	return err
 }
 
@@ -124,7 +106,7 @@ func (c *cleaning) cleaner(id string) *residue.Cleaner {
 		folder = "kpr-" + id
 	}
 	return &residue.Cleaner{
-		Open: c.shell("residue"), Ready: residue.ReadyBy(c.src), ID: id, Target: c.op.target, Folder: folder, Now: c.share.Env().Now,
+		Open: c.shell("residue"), Ready: residue.ReadyBy(c.op.src), ID: id, Target: c.op.target, Folder: folder, Now: c.share.Env().Now,
 	}
 }
 
@@ -132,7 +114,7 @@ func (c *cleaning) cleaner(id string) *residue.Cleaner {
 // time, under the lease: any other is what a killed process has left.
 func (c *cleaning) shell(purpose string) func(context.Context, string) (residue.Shell, error) {
 	return func(ctx context.Context, node string) (residue.Shell, error) {
-		on, err := c.src.HostNode(ctx, node)
+		on, err := c.op.src.HostNode(ctx, node)
 		if err != nil {
 			return nil, err
 		}
@@ -188,8 +170,8 @@ func (c *cleaning) goOn(ctx context.Context, id string, backups []*residue.Backu
 }
 
 func (c *cleaning) ask(ctx context.Context, question string) error {
-	about := c.src.About()
-	return c.confirm(ctx, c.share.Env(), proposal{Context: about.Context, Server: about.Server, Nodes: c.all, Digest: c.plan.Digest(), Question: question})
+	about := c.op.src.About()
+	return c.confirm(ctx, c.share.Env(), proposal{Context: about.Context, Server: about.Server, Nodes: c.op.nodes, Digest: c.plan.Digest(), Question: question})
 }
 
 // carryOut runs the plan, or takes it back, and closes its journal.

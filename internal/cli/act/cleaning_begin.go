@@ -22,7 +22,7 @@ func (c *cleaning) begin(ctx context.Context, backups []*residue.Backup) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, c.cluster.Deadline())
 	defer cancel()
-	candidates, err := residue.Candidates(bounded, c.src, sel)
+	candidates, err := residue.Candidates(bounded, c.op.src, sel)
 	c.cluster.Clear()
 	if err != nil {
 		return err

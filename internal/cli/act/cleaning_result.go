@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/plan"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/residue"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 )
 
 // result is what became of a plan, as JSON.
@@ -36,7 +37,7 @@ const resultSchema = "kubectl-kpr.residue-result/v1"
 
 // tellResult says what was done, where the backup is and what to type next.
 func (c *cleaning) tellResult(id, folder string, stand *plan.Stand, err error) {
-	env, about := c.share.Env(), c.src.About()
+	env, about := c.share.Env(), c.op.src.About()
 	r := result{
 		Schema: resultSchema, Verb: c.verb(), Context: about.Context, Server: about.Server, Digest: c.plan.Digest(),
 		Journal: c.op.namespace + "/kpr-journal-" + id, Done: err == nil, Nodes: []nodeResult{},
@@ -91,17 +92,17 @@ func (r *result) text(folder string, restoring bool) string {
 	}
 	switch {
 	case r.Done && r.Verb == "clean":
-		fmt.Fprintf(&b, "✓ removed %s on %s, verified on each\n", amount(chains, rows, tables), counted(states[plan.Complete], "node"))
+		fmt.Fprintf(&b, "✓ removed %s on %s, verified on each\n", amount(chains, rows, tables), words.Count(states[plan.Complete], "node"))
 		fmt.Fprintf(&b, "backups: %s here, and on each node below /var/lib/kubectl-kpr; journal %s\n", clean(folder), r.Journal)
 		fmt.Fprintf(&b, "next:    kubectl kpr residue --host --fail-on warning\nback:    kubectl kpr residue restore %s/*.json\n", clean(folder))
 	case r.Done && r.Verb == "restore":
-		fmt.Fprintf(&b, "✓ %s as in the backup, verified on each; journal %s\n", counted(states[plan.Complete], "node"), r.Journal)
+		fmt.Fprintf(&b, "✓ %s as in the backup, verified on each; journal %s\n", words.Count(states[plan.Complete], "node"), r.Journal)
 	case r.Done:
 		fmt.Fprintf(&b, "✓ taken back on every node that was changed, verified on each; journal %s\n", r.Journal)
 	case r.Closed:
-		fmt.Fprintf(&b, "✗ not begun: somebody else has finished this plan meanwhile, %d of %s done\njournal %s\nlook:    kubectl kpr residue\n", states[plan.Complete], counted(len(r.Nodes), "node"), r.Journal)
+		fmt.Fprintf(&b, "✗ not begun: somebody else has finished this plan meanwhile, %d of %s done\njournal %s\nlook:    kubectl kpr residue\n", states[plan.Complete], words.Count(len(r.Nodes), "node"), r.Journal)
 	default:
-		fmt.Fprintf(&b, "✗ stopped: %d of %s done%s\n", states[plan.Complete], counted(len(r.Nodes), "node"), halves(states[plan.Halfway], states[plan.GoingBack]))
+		fmt.Fprintf(&b, "✗ stopped: %d of %s done%s\n", states[plan.Complete], words.Count(len(r.Nodes), "node"), halves(states[plan.Halfway], states[plan.GoingBack]))
 		fmt.Fprintf(&b, "journal %s\ngo on:     %s\ntake back: %s --undo\n", r.Journal, command, command)
 	}
 	return b.String()
@@ -125,7 +126,7 @@ func (c *cleaning) tellStand(id string, s *plan.Stand) {
 	done, all := s.Count(plan.Complete)
 	half, _ := s.Count(plan.Halfway)
 	back, _ := s.Count(plan.GoingBack)
-	fmt.Fprintf(&b, "a %s is open: %d of %s done%s\n", s.Opening.Kind, done, counted(all, "node"), halves(half, back))
+	fmt.Fprintf(&b, "a %s is open: %d of %s done%s\n", s.Opening.Kind, done, words.Count(all, "node"), halves(half, back))
 	if n := len(s.Sessions); n > 0 {
 		last := s.Sessions[n-1]
 		fmt.Fprintf(&b, "journal %s/kpr-journal-%s, last worked on by %s at %s\n", c.op.namespace, id, clean(operatorOf(last)), last.Time.Format(time.RFC3339))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/plan"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/residue"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 )
 
 // view is what a plan would change, the form of --dry-run -o json.
@@ -37,7 +38,7 @@ func (c *cleaning) viewOfBackups(backups []*residue.Backup) *view {
 // only then, else for who is to confirm it.
 func (c *cleaning) show(v *view) error {
 	env := c.share.Env()
-	about := c.src.About()
+	about := c.op.src.About()
 	v.Schema, v.Context, v.Server, v.DryRun = viewSchema, about.Context, about.Server, c.dryRun
 	if c.format == "json" {
 		if !c.dryRun && len(c.plan.Stages[0].Steps) > 0 {
@@ -108,11 +109,11 @@ func (v *view) text(b *strings.Builder, wide, back bool) {
 	}
 	switch {
 	case v.unlooked() != nil:
-		fmt.Fprintf(b, "? nothing was found on %s, and not all could be looked at\n", counted(v.Looked, "node"))
+		fmt.Fprintf(b, "? nothing was found on %s, and not all could be looked at\n", words.Count(v.Looked, "node"))
 	case with == 0:
-		fmt.Fprintf(b, "✓ nothing of kube-proxy is on %s\n", counted(v.Looked, "node"))
+		fmt.Fprintf(b, "✓ nothing of kube-proxy is on %s\n", words.Count(v.Looked, "node"))
 	default:
-		fmt.Fprintf(b, "%s: %s on %d of %s\n", verb, amount(chains, rows, tables), with, counted(v.Looked, "node"))
+		fmt.Fprintf(b, "%s: %s on %d of %s\n", verb, amount(chains, rows, tables), with, words.Count(v.Looked, "node"))
 	}
 	most := 5
 	if wide {
@@ -128,7 +129,7 @@ func lines(p *residue.Proposal, wide bool) string {
 	var b strings.Builder
 	for _, t := range p.IPTables {
 		fmt.Fprintf(&b, "  iptables %-6s IPv%d  %-7s %s, %s, %s: %s\n", t.Backend, t.Family, t.Table,
-			counted(len(t.Chains), "chain"), counted(t.Rows, "row"), counted(len(t.Jumps), "jump"), clean(chainNames(t.Chains, wide)))
+			words.Count(len(t.Chains), "chain"), words.Count(t.Rows, "row"), words.Count(len(t.Jumps), "jump"), clean(chainNames(t.Chains, wide)))
 		if wide {
 			for _, j := range t.Jumps {
 				fmt.Fprintf(&b, "      %s\n", clean(j))
@@ -139,9 +140,9 @@ func lines(p *residue.Proposal, wide bool) string {
 		fmt.Fprintf(&b, "  nftables table %s\n", clean(t))
 	}
 	if i := p.IPVS; i != nil {
-		fmt.Fprintf(&b, "  IPVS     %s of virtual servers, %s of IP sets", counted(len(i.Servers), "row"), counted(len(i.Sets), "row"))
+		fmt.Fprintf(&b, "  IPVS     %s of virtual servers, %s of IP sets", words.Count(len(i.Servers), "row"), words.Count(len(i.Sets), "row"))
 		if i.Device {
-			fmt.Fprintf(&b, ", kube-ipvs0 with %s", counted(len(i.Addresses), "address"))
+			fmt.Fprintf(&b, ", kube-ipvs0 with %s", words.Count(len(i.Addresses), "address"))
 		}
 		b.WriteString("\n")
 	}
@@ -187,25 +188,15 @@ func chainNames(chains []string, wide bool) string {
 func amount(chains, rows, tables int) string {
 	var parts []string
 	if chains > 0 {
-		parts = append(parts, counted(chains, "chain")+" and "+counted(rows, "row"))
+		parts = append(parts, words.Count(chains, "chain")+" and "+words.Count(rows, "row"))
 	}
 	if tables > 0 {
-		parts = append(parts, counted(tables, "nftables table"))
+		parts = append(parts, words.Count(tables, "nftables table"))
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "what there was")
 	}
 	return strings.Join(parts, ", ")
-}
-
-func counted(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	if strings.HasSuffix(word, "s") {
-		return fmt.Sprintf("%d %ses", n, word)
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 // progress tells each node's end on standard error, and on a terminal what is

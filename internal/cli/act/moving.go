@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-kpr/kubectl-kpr/internal/cli"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/kube"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/kube/write"
-	"github.com/kubectl-kpr/kubectl-kpr/internal/live"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/migrate"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/plan"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/version"
@@ -39,7 +38,6 @@ type moving struct {
 	baseline string
 	wishes   migrate.Wishes
 
-	src    *live.Source
 	op     *operation
 	in     *migrate.Inputs
 	plan   *plan.Plan
@@ -72,7 +70,7 @@ func (m *moving) run(ctx context.Context) error {
 			m.remove()
 		}
 	}()
-	if err := m.connect(ctx); err != nil {
+	if m.op, err = m.connect(ctx, m.share, &m.cluster); err != nil {
 		return err
 	}
 	found, err := m.op.open(ctx, migrate.Kind)
@@ -118,26 +116,6 @@ func knownRule(name string) bool {
 	return false
 }
 
-func (m *moving) connect(ctx context.Context) error {
-	var err error
-	if m.src, err = m.cluster.Open(m.share); err != nil {
-		return err
-	}
-	nodes, err := m.src.Nodes(ctx)
-	if err != nil {
-		return err
-	}
-	if len(nodes) == 0 {
-		return errors.New("the cluster has no nodes")
-	}
-	on, err := m.src.HostNode(ctx, nodes[0].Name)
-	if err != nil {
-		return err
-	}
-	m.op, err = m.operate(ctx, m.share, on.Namespace)
-	return err
-}
-
 // inputs are those of the plan file, else made for the cluster.
 func (m *moving) inputs(ctx context.Context) error {
 	if m.file != "" {
@@ -151,7 +129,7 @@ func (m *moving) inputs(ctx context.Context) error {
 		}
 		return m.in.Valid()
 	}
-	run, err := diag.Do(ctx, m.src, diag.Selection{}, nil, migrate.Facts()...)
+	run, err := diag.Do(ctx, m.op.src, diag.Selection{}, nil, migrate.Facts()...)
 	m.cluster.Clear()
 	if err != nil {
 		return err
@@ -232,7 +210,7 @@ func (m *moving) gates(open func() (source.Source, error)) (*migrate.Asking, err
 		}
 		o.Objects, o.Items = client, append(baseline.Defaults(), m.in.Baseline...)
 	}
-	return &migrate.Asking{Inputs: m.in, Open: open, Options: o, Now: env.Now, Exec: m.src.Exec, Command: command}, nil
+	return &migrate.Asking{Inputs: m.in, Open: open, Options: o, Now: env.Now, Exec: m.op.src.Exec, Command: command}, nil
 }
 
 // command runs a program of the operator's plan file.

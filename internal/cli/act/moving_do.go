@@ -34,7 +34,7 @@ func (m *moving) do(ctx context.Context, id string, accept map[string]string) er
 	if m.back {
 		question = "Take it back?"
 	}
-	about := m.src.About()
+	about := m.op.src.About()
 	if err := m.confirm(ctx, env, proposal{
 		Context: about.Context, Server: about.Server, Nodes: len(m.in.Nodes), Digest: m.plan.Digest(), Question: question, TypeContext: m.back || m.stage == 2,
 	}); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/cli"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/kube/write"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/live"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/plan"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/plan/cluster"
 	"github.com/kubectl-kpr/kubectl-kpr/internal/version"
@@ -24,6 +26,8 @@ const operatorLease = "kpr-operator"
 // and who is at work.
 type operation struct {
 	env       cli.Env
+	src       *live.Source
+	nodes     int // of the cluster
 	config    *rest.Config
 	namespace string
 	store     *write.ConfigMaps
@@ -31,6 +35,32 @@ type operation struct {
 	copy      string // file of --journal
 	operator  plan.Operator
 	target    string // the cluster's own identity, however it is reached
+}
+
+// connect finds the cluster of the flags and its agents, whose namespace is the
+// journals' too, and prepares to change it.
+func (c *change) connect(ctx context.Context, share cli.Share, flags *cli.ClusterFlags) (*operation, error) {
+	src, err := flags.Open(share)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := src.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(nodes) == 0 {
+		return nil, errors.New("the cluster has no nodes")
+	}
+	on, err := src.HostNode(ctx, nodes[0].Name)
+	if err != nil {
+		return nil, err
+	}
+	o, err := c.operate(ctx, share, on.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	o.src, o.nodes = src, len(nodes)
+	return o, nil
 }
 
 // operate prepares to change the cluster of the flags. Journals and the lease

@@ -25,6 +25,18 @@ func Restore(save, input string) (string, error) {
 	return r.String(), nil
 }
 
+// Plain is a save without its counters.
+func Plain(save string) string {
+	var plain strings.Builder
+	for line := range strings.Lines(save) {
+		if line[0] == '[' {
+			_, line, _ = strings.Cut(line, "] ")
+		}
+		plain.WriteString(line)
+	}
+	return plain.String()
+}
+
 type table struct {
 	name   string
 	chains []string // with their policy

@@ -79,7 +79,11 @@ func list(t testing.TB, data []byte) []byte {
 	if items, ok := v["items"].([]any); ok {
 		for _, i := range items {
 			if o, ok := i.(map[string]any); ok {
-				v["kind"], v["apiVersion"] = o["kind"].(string)+"List", o["apiVersion"]
+				kind, ok := o["kind"].(string)
+				if !ok {
+					t.Fatalf("an item without a kind: %v", o)
+				}
+				v["kind"], v["apiVersion"] = kind+"List", o["apiVersion"]
 				delete(o, "kind")
 				delete(o, "apiVersion")
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 )
 
@@ -82,7 +83,7 @@ func (b *Baseline) compare(d *Document) {
 		old, ok := known[f.Key]
 		return ok && f.Rule != diag.Incomplete.Name && rank(f) <= rank(old)
 	})
-	note := fmt.Sprintf("baseline %s of %s: %s known", b.Name, b.report.Time.Format(time.RFC3339), plural(n, "finding"))
+	note := fmt.Sprintf("baseline %s of %s: %s known", b.Name, b.report.Time.Format(time.RFC3339), words.Count(n, "finding"))
 	if gone := b.gone(d, known, seen); gone > 0 {
 		note += fmt.Sprintf(", %d no longer found", gone)
 	}

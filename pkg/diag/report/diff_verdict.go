@@ -3,21 +3,23 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 )
 
 // verdict is different before unknown, and unknown before the same.
 func (c *comparison) verdict(o Options) Verdict {
 	d := c.diff
 	v := Verdict{Outcome: OK, ExitCode: ExitOK, FailOn: o.FailOn.String()}
-	words := c.words()
+	changes := c.words()
 	missing := ""
 	if n := len(d.Uncompared); n > 0 {
-		missing = fmt.Sprintf("%s could not be compared", plural(n, "thing"))
+		missing = fmt.Sprintf("%s could not be compared", words.Count(n, "thing"))
 	}
 	switch {
-	case len(words) > 0:
+	case len(changes) > 0:
 		v.Outcome, v.ExitCode = Found, ExitFound
-		v.Text = "different: " + strings.Join(words, "; ")
+		v.Text = "different: " + strings.Join(changes, "; ")
 		if missing != "" {
 			v.Text += "; " + missing
 		}
@@ -56,7 +58,7 @@ func (c *comparison) words() []string {
 	count(len(d.Changed), "finding changed", "findings changed")
 	for _, p := range d.Properties {
 		if p.Property == kubeProxyProperty {
-			out = append(out, fmt.Sprintf("kube-proxy is %s on %s", p.After, plural(len(p.Nodes), "node")))
+			out = append(out, fmt.Sprintf("kube-proxy is %s on %s", p.After, words.Count(len(p.Nodes), "node")))
 		}
 	}
 	count(len(d.Came), "node came", "nodes came")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/netfilter"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
 )
@@ -95,10 +96,10 @@ func residueOf(v *fact.View) *Residue {
 		r.IPVS = append(r.IPVS, netfilter.IPVSDevice)
 	}
 	if ipvs.Servers > 0 {
-		r.IPVS = append(r.IPVS, plural(ipvs.Servers, "virtual server"))
+		r.IPVS = append(r.IPVS, words.Count(ipvs.Servers, "virtual server"))
 	}
 	if len(ipvs.Sets) > 0 {
-		r.IPVS = append(r.IPVS, plural(len(ipvs.Sets), "IP set"))
+		r.IPVS = append(r.IPVS, words.Count(len(ipvs.Sets), "IP set"))
 	}
 	if ipvs.Chains {
 		r.IPVS = append(r.IPVS, "its chains")

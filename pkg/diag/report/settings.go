@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/cilium"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/lb"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
@@ -234,7 +235,7 @@ func stateOfSettings(d *Document) string {
 			out++
 		}
 	}
-	switch total := plural(len(d.Settings.Rows), "setting"); {
+	switch total := words.Count(len(d.Settings.Rows), "setting"); {
 	case len(d.Settings.Rows) == 0:
 		return "nothing is known of the settings"
 	case out == 0:

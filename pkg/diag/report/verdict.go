@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 )
 
@@ -70,7 +71,7 @@ func sentence(d *Document, v Verdict, o Options) string {
 		parts = append(parts, "no fault found in "+d.Source.Name)
 	}
 	if len(parts) == 0 {
-		parts = append(parts, fmt.Sprintf("no fault found by %s on %s", plural(len(d.Checks)-1, "check"), plural(d.NodeCount, "node")))
+		parts = append(parts, fmt.Sprintf("no fault found by %s on %s", words.Count(len(d.Checks)-1, "check"), words.Count(d.NodeCount, "node")))
 		switch {
 		case o.Baseline != nil:
 			parts[0] = strings.Replace(parts[0], "nothing", "nothing new", 1)
@@ -118,16 +119,9 @@ func gapWords(d *Document) string {
 	case len(nodes) == 0:
 		return "the cluster"
 	case cluster:
-		return fmt.Sprintf("the cluster and %s", plural(len(nodes), "node"))
+		return fmt.Sprintf("the cluster and %s", words.Count(len(nodes), "node"))
 	}
-	return plural(len(nodes), "node")
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
+	return words.Count(len(nodes), "node")
 }
 
 // stateOfKPR counts the modes over the nodes that should have an agent.
@@ -159,7 +153,7 @@ func stateOfKPR(nodes []Node) string {
 	case unknown == meant:
 		return "whether KPR is active is not known" + onAny(meant)
 	}
-	s := fmt.Sprintf("KPR is active on %d of %s", active, plural(meant, "node"))
+	s := fmt.Sprintf("KPR is active on %d of %s", active, words.Count(meant, "node"))
 	for _, part := range []struct {
 		n    int
 		word string
@@ -223,7 +217,7 @@ func stateOfServices(nodes []Node) string {
 	}
 	switch {
 	case differ > 0:
-		return fmt.Sprintf("Services differ on %d of %s", differ, plural(meant, "node")) + unknown
+		return fmt.Sprintf("Services differ on %d of %s", differ, words.Count(meant, "node")) + unknown
 	case same == 0:
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 )
 
@@ -75,7 +76,7 @@ func waive(d *Document, o Options) {
 			d.Notes = append(d.Notes, fmt.Sprintf("--ignore %s: there is nothing that it fits", w))
 			continue
 		}
-		d.Notes = append(d.Notes, fmt.Sprintf("--ignore %s: %s left out of the count", w, plural(n, "finding")))
+		d.Notes = append(d.Notes, fmt.Sprintf("--ignore %s: %s left out of the count", w, words.Count(n, "finding")))
 	}
 	if o.Baseline != nil {
 		o.Baseline.compare(d)

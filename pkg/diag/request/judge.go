@@ -193,12 +193,11 @@ func (p *Path) words() string {
 		}
 	}
 	s += p.blindWords()
-	for _, e := range p.telling() {
-		s += fmt.Sprintf("; %s on %s", e.Text, e.Node)
-		if e.Rule != "" {
-			s += ", by " + e.Rule
+	if told := p.telling(); len(told) > 0 { // the others are listed below
+		s += fmt.Sprintf("; %s on %s", told[0].Text, told[0].Node)
+		if told[0].Rule != "" {
+			s += ", by " + told[0].Rule
 		}
-		break // the others are listed below
 	}
 	if p.Predicted.State == "behind" {
 		s += fmt.Sprintf("; as trace says: the %s is behind on %s: %s", p.Predicted.Layer, p.Client.Node, p.Predicted.Text)

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/lb"
 )
 
@@ -160,7 +161,7 @@ func (c *consequence) rows(by map[lb.Kind][]lb.Delta) {
 func (c *consequence) backends(by map[lb.Kind][]lb.Delta) {
 	total := c.total()
 	if lost := by[lb.BackendLost]; len(lost) > 0 {
-		c.say(share(len(lost), total), lostOutcome, "the map has lost %d of %s (%s)", len(lost), count(total, "backend"), names(lost))
+		c.say(share(len(lost), total), lostOutcome, "the map has lost %d of %s (%s)", len(lost), words.Count(total, "backend"), names(lost))
 	}
 	if extra := by[lb.BackendExtra]; len(extra) > 0 {
 		c.say(share(len(extra), total), "go to "+names(extra), "%s%s", c.fill(c.words.extra, names(extra)), c.whose(extra))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/lb"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/source"
@@ -233,7 +234,7 @@ func (i instance) well() string {
 			return s + ": a local redirect policy's pod answers"
 		}
 	}
-	s += ": " + count(i.serving(), "backend")
+	s += ": " + words.Count(i.serving(), "backend")
 	if i.desired != nil {
 		switch i.desired.Cause {
 		case lb.AllDraining, lb.Topology, lb.TopologyUnmet, lb.Contended:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/agent"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/lb"
@@ -56,7 +57,7 @@ func (w *world) place(c Client) (place, error) {
 		for i, n := range w.nodes {
 			names[i] = n.name
 		}
-		return p, fmt.Errorf("client %s: node %q is not among the %s looked at%s", c.words(), p.client.Node, count(len(names), "node"), meant(p.client.Node, names))
+		return p, fmt.Errorf("client %s: node %q is not among the %s looked at%s", c.words(), p.client.Node, words.Count(len(names), "node"), meant(p.client.Node, names))
 	}
 	p.nodes = w.nodes[i : i+1]
 	return p, nil

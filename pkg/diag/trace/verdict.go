@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 )
 
 // issue is one thing to say of a Service, with the frontends and nodes that it
@@ -217,7 +219,7 @@ func (t *tracer) wellOn(i issue) string {
 			}
 		}
 	}
-	s := fmt.Sprintf("%s on %s: %s behind %s", agree, nodes, spread(least, most), count(len(i.fronts), "frontend"))
+	s := fmt.Sprintf("%s on %s: %s behind %s", agree, nodes, spread(least, most), words.Count(len(i.fronts), "frontend"))
 	if len(t.at.kinds) > 1 && slices.ContainsFunc(t.at.nodes, func(n *node) bool { return n.translates(aHost) == byProxy }) {
 		s += ", for pods; the node itself and clients outside are kube-proxy's"
 	}
@@ -227,7 +229,7 @@ func (t *tracer) wellOn(i issue) string {
 // spread is a number of backends, or from how many to how many.
 func spread(least, most int) string {
 	if least < 0 || least == most {
-		return count(most, "backend")
+		return words.Count(most, "backend")
 	}
 	return fmt.Sprintf("%d to %d backends", least, most)
 }
@@ -244,7 +246,7 @@ func (t *tracer) others(worst issue, all []issue) string {
 		}
 	}
 	if bad > 0 {
-		s += "; and " + count(bad, "more problem") + " below"
+		s += "; and " + words.Count(bad, "more problem") + " below"
 	}
 	return s
 }

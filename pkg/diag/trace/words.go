@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/agent"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/lb"
 )
@@ -24,13 +25,6 @@ func listed(words []string) string {
 	default:
 		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
 	}
-}
-
-func count(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 // onNodes names nodes: "n1 and n2", "all 3 nodes", "37 of 40 nodes".
@@ -87,7 +81,7 @@ func nearest(name string, among []string) []string {
 		if len(other) > 253 {
 			continue
 		}
-		far := edits(name, other)
+		far := words.Edits(name, other)
 		switch {
 		case far <= 2 && far < len(name):
 		case len(name) >= 3 && (strings.HasPrefix(other, name) || strings.HasPrefix(name, other) && len(other) >= 3 || strings.Contains(other, name)):
@@ -103,27 +97,6 @@ func nearest(name string, among []string) []string {
 		names = append(names, hits[i].name)
 	}
 	return names
-}
-
-// edits is the number of letters to insert, drop or replace between a and b.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			next := diagonal
-			if a[i] != b[j] {
-				next++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(next, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 func switched(s agent.Switch) lb.Answer {

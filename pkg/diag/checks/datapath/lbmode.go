@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
 )
@@ -84,7 +85,7 @@ func judgeLBMode(p *diag.Pass) error {
 		p.Find(lbMode, diag.Report{
 			Subject: "cluster", Address: strings.ToLower(mode), Severity: diag.Warning, Proof: []fact.Named{fact.Nodes},
 			Message: fmt.Sprintf("mode %s on %s: %s leave a backend's node with another node's address as source; %s or security groups may drop them, and NodePorts then work only on nodes that run a backend",
-				mode, count(len(nodes), "node"), what, where),
+				mode, words.Count(len(nodes), "node"), what, where),
 		})
 	}
 	return nil
@@ -110,13 +111,6 @@ func cloudOf(v *fact.View) (cloud string, known bool) {
 		}
 	}
 	return "", true
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // some lists the first of many names.

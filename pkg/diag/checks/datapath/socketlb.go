@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/agent"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
@@ -124,14 +125,14 @@ func ownStacks(p *diag.Pass) {
 		switch kind {
 		case kindMachine:
 			r.Message = fmt.Sprintf("%s (%s) beside socket LB with coverage Full: a virtual machine has its own kernel, and its packets to ClusterIPs, DNS too, are translated by nobody; set socketLB.hostNamespaceOnly=true",
-				count(len(names), "virt-launcher pod"), some(names))
+				words.Count(len(names), "virt-launcher pod"), some(names))
 		case kindSandbox:
 			r.Message = fmt.Sprintf("%s in a sandbox with its own network stack (%s) beside socket LB with coverage Full: its packets to ClusterIPs are translated by nobody; set socketLB.hostNamespaceOnly=true",
-				count(len(names), "pod"), some(names))
+				words.Count(len(names), "pod"), some(names))
 		default:
 			r.Severity = diag.Warning
 			r.Message = fmt.Sprintf("%s with the sidecar %s (%s) beside socket LB with coverage Full: its rules that match on a ClusterIP may be passed by, since it sees the backend's address; set socketLB.hostNamespaceOnly=true",
-				count(len(names), "pod"), kind, some(names))
+				words.Count(len(names), "pod"), kind, some(names))
 		}
 		p.Find(socketLB, r)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/netfilter"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/agent"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
@@ -82,7 +83,7 @@ func judgeChains(p *diag.Pass) error {
 	}
 	k := keeperOf(p.View())
 	r := diag.Report{Subject: "node/" + p.Node(), Severity: diag.Info, Proof: []fact.Named{fact.Chains}}
-	what := fmt.Sprintf("%s of kube-proxy: %s", plural(c.Count, "chain"), c.Where())
+	what := fmt.Sprintf("%s of kube-proxy: %s", words.Count(c.Count, "chain"), c.Where())
 	switch {
 	case k.running == fact.Yes:
 		r.Proof = append(r.Proof, fact.KubeProxy)
@@ -135,18 +136,18 @@ func use(c fact.ChainsOf) string {
 	case len(c.Services) == 0:
 		return ""
 	case !c.Counted:
-		return fmt.Sprintf("; they name %s", plural(len(c.Services), "Service"))
+		return fmt.Sprintf("; they name %s", words.Count(len(c.Services), "Service"))
 	case len(c.Used) == 0:
-		return fmt.Sprintf("; they name %s, and no row of a Service has a hit: they carry nothing", plural(len(c.Services), "Service"))
+		return fmt.Sprintf("; they name %s, and no row of a Service has a hit: they carry nothing", words.Count(len(c.Services), "Service"))
 	}
-	return fmt.Sprintf("; they name %s, and rows of %s have hits (%s)", plural(len(c.Services), "Service"), fmt.Sprint(len(c.Used)), some(c.Used))
+	return fmt.Sprintf("; they name %s, and rows of %s have hits (%s)", words.Count(len(c.Services), "Service"), fmt.Sprint(len(c.Used)), some(c.Used))
 }
 
 // left tells how far leftovers have drifted from the cluster.
 func left(c fact.ChainsOf) string {
 	var s string
 	if n := len(c.Services); n > 0 {
-		s = fmt.Sprintf(" and nobody changes them any more. They still name %s (%s)", plural(n, "Service"), some(c.Services))
+		s = fmt.Sprintf(" and nobody changes them any more. They still name %s (%s)", words.Count(n, "Service"), some(c.Services))
 	}
 	switch {
 	case c.Targets == 0:
@@ -158,7 +159,7 @@ func left(c fact.ChainsOf) string {
 		s += "; " + gone(c.Stale, c.Targets)
 	}
 	if c.Outdated > 0 {
-		s += fmt.Sprintf("; Services that have endpoints are refused for want of them by %s", plural(c.Outdated, "row"))
+		s += fmt.Sprintf("; Services that have endpoints are refused for want of them by %s", words.Count(c.Outdated, "row"))
 	}
 	return s
 }
@@ -169,7 +170,7 @@ func gone(stale []netfilter.Target, all int) string {
 	if len(stale) == 1 {
 		lead = "leads"
 	}
-	return fmt.Sprintf("of %s, %d %s to no endpoint of the Service any more (%s)", plural(all, "target"), len(stale), lead, targets(stale))
+	return fmt.Sprintf("of %s, %d %s to no endpoint of the Service any more (%s)", words.Count(all, "target"), len(stale), lead, targets(stale))
 }
 
 // harm tells of rows whose counters show that they refused packets or led them

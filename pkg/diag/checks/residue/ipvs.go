@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
 )
@@ -75,10 +76,10 @@ func holdings(s fact.IPVSOf) string {
 		parts = append(parts, "the device kube-ipvs0")
 	}
 	if s.Servers > 0 {
-		parts = append(parts, plural(s.Servers, "virtual server"))
+		parts = append(parts, words.Count(s.Servers, "virtual server"))
 	}
 	if len(s.Sets) > 0 {
-		parts = append(parts, fmt.Sprintf("%s (%s)", plural(len(s.Sets), "IP set"), some(s.Sets)))
+		parts = append(parts, fmt.Sprintf("%s (%s)", words.Count(len(s.Sets), "IP set"), some(s.Sets)))
 	}
 	if s.Chains {
 		parts = append(parts, "chains of that mode in iptables")
@@ -95,5 +96,5 @@ func local(s fact.IPVSOf) string {
 		names = append(names, a.String())
 	}
 	return fmt.Sprintf(": kube-ipvs0 holds %s of Services as local addresses (%s), so the node takes their packets for its own, whatever Cilium does",
-		plural(len(names), "IP"), some(names))
+		words.Count(len(names), "IP"), some(names))
 }

@@ -81,10 +81,3 @@ func some(items []string) string {
 	}
 	return fmt.Sprintf("%s +%d more", strings.Join(items[:3], ", "), len(items)-3)
 }
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}

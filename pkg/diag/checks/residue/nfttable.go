@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-kpr/kubectl-kpr/internal/netfilter"
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
 )
@@ -104,7 +105,7 @@ func contents(v *fact.View, tables []netfilter.NFTable) (what, stale string, fre
 	}
 	what = word + strings.Join(names, " and ")
 	if len(services) > 0 {
-		what += fmt.Sprintf(" with %s and %s", plural(len(services), "Service"), plural(len(to), "target"))
+		what += fmt.Sprintf(" with %s and %s", words.Count(len(services), "Service"), words.Count(len(to), "target"))
 	}
 	current, err := fact.EndpointAddresses.From(v)
 	if err != nil || len(to) == 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/lb"
@@ -122,7 +123,7 @@ func (s split) side(p party) string {
 	if !ok {
 		return fmt.Sprintf("%s %s no such frontend", listed(p.nodes), verb(p.nodes))
 	}
-	has := fmt.Sprintf("%s %s %s", listed(p.nodes), verb(p.nodes), counted(number, "backend"))
+	has := fmt.Sprintf("%s %s %s", listed(p.nodes), verb(p.nodes), words.Count(number, "backend"))
 	if p.asWanted() {
 		return has + ", as the API wants"
 	}
@@ -205,7 +206,7 @@ func (a *abroad) divided(parties [][]string) diag.Report {
 				lacks = append(lacks, b.String())
 			}
 		}
-		side := fmt.Sprintf("%s %s %s", listed(nodes), verb(nodes), counted(len(has), "backend"))
+		side := fmt.Sprintf("%s %s %s", listed(nodes), verb(nodes), words.Count(len(has), "backend"))
 		if len(lacks) > 0 {
 			side += " and not " + listed(lacks)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/lb"
@@ -129,7 +130,7 @@ func (x exclusions) report(p *diag.Pass, nodes int) {
 	if len(others) > 0 {
 		p.Find(excluded, diag.Report{
 			Subject: "cluster", Severity: diag.Info, Proof: []fact.Named{fact.Services},
-			Message: fmt.Sprintf("left to another proxy are %s (%s): %s", counted(len(others), "Service"), reason, listed(others)),
+			Message: fmt.Sprintf("left to another proxy are %s (%s): %s", words.Count(len(others), "Service"), reason, listed(others)),
 		})
 	}
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"fmt"
 
+	"github.com/kubectl-kpr/kubectl-kpr/internal/words"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag"
 	"github.com/kubectl-kpr/kubectl-kpr/pkg/diag/fact"
 )
@@ -44,20 +45,12 @@ func Global() *diag.Check {
 func (a *abroad) message() string {
 	all := a.backends()
 	if len(all) == 0 {
-		return fmt.Sprintf("global Service without a backend of another cluster on %s", counted(len(a.nodes), "node"))
+		return fmt.Sprintf("global Service without a backend of another cluster on %s", words.Count(len(a.nodes), "node"))
 	}
 	names := make([]string, len(all))
 	for i, b := range all {
 		names[i] = b.String()
 	}
 	return fmt.Sprintf("global Service: %s of other clusters; they are in no EndpointSlice here and are compared between nodes only (%s)",
-		counted(len(all), "backend"), listed(names))
-}
-
-// counted spells a number of things: "1 backend", "2 backends".
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
+		words.Count(len(all), "backend"), listed(names))
 }
